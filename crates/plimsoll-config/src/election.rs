@@ -1,0 +1,99 @@
+use std::time::Duration;
+
+/// client-go multiplies the retry period by up to this factor, so that candidates do not act in step.
+pub const JITTER_FACTOR: f64 = 1.2;
+
+/// Leader election on a `coordination.k8s.io/v1` Lease, as kube-scheduler's `leaderElection` block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ElectionConfig {
+    /// Whether replicas elect a leader; without it this process always leads.
+    pub leader_elect: bool,
+    /// How long a lease that is not renewed keeps others away.
+    pub lease_duration: Duration,
+    /// How long the leader tries to renew before it gives up.
+    pub renew_deadline: Duration,
+    /// Wait between two tries.
+    pub retry_period: Duration,
+    /// Name of the Lease object.
+    pub resource_name: String,
+    /// Namespace of the Lease object.
+    pub resource_namespace: String,
+}
+
+impl Default for ElectionConfig {
+    fn default() -> Self {
+        Self {
+            leader_elect: true,
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            resource_name: "kube-scheduler".to_owned(),
+            resource_namespace: "kube-system".to_owned(),
+        }
+    }
+}
+
+/// Durations that cannot work together; the texts are client-go's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ElectionConfigError {
+    /// Others could take the lease while the leader still tries to renew it.
+    #[error("leaseDuration must be greater than renewDeadline")]
+    LeaseNotAboveRenew,
+    /// The leader would not get a second try.
+    #[error("renewDeadline must be greater than retryPeriod*JitterFactor")]
+    RenewNotAboveRetry,
+    /// A duration is zero.
+    #[error("{0} must be greater than zero")]
+    Zero(&'static str),
+}
+
+impl ElectionConfig {
+    /// Checks the three durations as client-go's elector constructor does.
+    pub fn validate(&self) -> Result<(), ElectionConfigError> {
+        if self.lease_duration <= self.renew_deadline {
+            return Err(ElectionConfigError::LeaseNotAboveRenew);
+        }
+        if self.renew_deadline <= self.retry_period.mul_f64(JITTER_FACTOR) {
+            return Err(ElectionConfigError::RenewNotAboveRetry);
+        }
+        for (name, value) in [
+            ("leaseDuration", self.lease_duration),
+            ("renewDeadline", self.renew_deadline),
+            ("retryPeriod", self.retry_period),
+        ] {
+            if value.is_zero() {
+                return Err(ElectionConfigError::Zero(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// The longest server-side time-out a fenced write may carry: a write sent at the last moment of a term is decided
+    /// before another replica can take the lease.
+    pub fn write_timeout(&self) -> Duration {
+        self.lease_duration.saturating_sub(self.renew_deadline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_valid_and_leave_five_seconds_for_a_last_write() {
+        let config = ElectionConfig::default();
+        assert_eq!(config.validate(), Ok(()));
+        assert_eq!(config.write_timeout(), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn durations_that_cannot_work_together_are_refused() {
+        let base = ElectionConfig::default();
+        let lease = ElectionConfig { lease_duration: base.renew_deadline, ..base.clone() };
+        assert_eq!(lease.validate(), Err(ElectionConfigError::LeaseNotAboveRenew));
+        let renew = ElectionConfig { retry_period: Duration::from_secs(9), ..base.clone() };
+        assert_eq!(renew.validate(), Err(ElectionConfigError::RenewNotAboveRetry));
+        let zero = ElectionConfig { retry_period: Duration::ZERO, ..base };
+        assert_eq!(zero.validate(), Err(ElectionConfigError::Zero("retryPeriod")));
+    }
+}
