@@ -1,0 +1,278 @@
+//! etcd with one or two API servers in front of it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use kube::config::Kubeconfig;
+
+use crate::audit::{self, BindRequest};
+use crate::availability::Programs;
+use crate::certificates::{self, Authority};
+use crate::etcd::Etcd;
+use crate::guardian::WorkDir;
+use crate::loopback::free_port;
+use crate::process::Process;
+use crate::user::User;
+
+/// How objects lie in etcd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// Readable by [`Etcd::history`]'s users.
+    Json,
+    /// As in production: for measurements.
+    Protobuf,
+}
+
+/// How a control plane is to be started.
+#[derive(Debug)]
+pub struct Builder {
+    programs: Programs,
+    storage: Storage,
+    name: String,
+}
+
+/// A running control plane. Dropping it ends it.
+#[derive(Debug)]
+pub struct ControlPlane {
+    // Declared, so dropped, in this order: servers before their store, everything before its folder.
+    server: ApiServer,
+    etcd: Etcd,
+    authority: Authority,
+    programs: Programs,
+    storage: Storage,
+    dir: WorkDir,
+}
+
+impl Builder {
+    /// Which media type the API server stores; JSON unless set.
+    #[must_use]
+    pub fn storage(mut self, storage: Storage) -> Self {
+        self.storage = storage;
+        self
+    }
+
+    /// What the work folder is called.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// Starts etcd and the API server and waits until both are ready: about five seconds.
+    pub async fn start(self) -> anyhow::Result<ControlPlane> {
+        // More than one TLS provider is compiled into a test; say which, once. A second call changes nothing.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let dir = WorkDir::new(&self.name)?;
+        let authority = Authority::new()?;
+        certificates::write_all(dir.path(), &authority)?;
+        std::fs::write(dir.path().join("tokens.csv"), User::token_file())?;
+        std::fs::write(dir.path().join("audit-policy.json"), audit::POLICY)?;
+        let etcd = Etcd::start(&self.programs, dir.path()).await?;
+        let mut server = ApiServer::new("kube-apiserver", dir.path())?;
+        server.start(&self.programs, &etcd, self.storage).await?;
+        Ok(ControlPlane {
+            server,
+            etcd,
+            authority,
+            programs: self.programs,
+            storage: self.storage,
+            dir,
+        })
+    }
+}
+
+impl ControlPlane {
+    /// Starts from what [`crate::Availability::find`] found.
+    pub fn builder(programs: Programs) -> Builder {
+        Builder {
+            programs,
+            storage: Storage::Json,
+            name: "controlplane".to_owned(),
+        }
+    }
+
+    /// The API server.
+    pub fn server(&self) -> &ApiServer {
+        &self.server
+    }
+
+    /// The store.
+    pub fn etcd(&self) -> &Etcd {
+        &self.etcd
+    }
+
+    /// The programs it was started from.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
+    }
+
+    /// The authority that signed the API server's certificate.
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    /// Logs, keys, kubeconfig files and data.
+    pub fn dir(&self) -> &WorkDir {
+        &self.dir
+    }
+
+    /// A client of the API server that never retries by itself.
+    pub async fn client(&self, user: &User) -> anyhow::Result<kube::Client> {
+        self.server.client(user).await
+    }
+
+    /// SIGKILL to the API server: every connection breaks, requests under way have an unknown outcome.
+    pub fn stop_server(&mut self) -> anyhow::Result<()> {
+        self.server.stop()
+    }
+
+    /// Starts the API server again, on the port it had, and waits until it is ready.
+    pub async fn start_server(&mut self) -> anyhow::Result<()> {
+        self.server.start(&self.programs, &self.etcd, self.storage).await
+    }
+
+    /// Starts another API server over the same etcd, for as long as the value lives: changes made through it while the
+    /// first one is stopped are what a partitioned client misses.
+    pub async fn second_server(&self) -> anyhow::Result<ApiServer> {
+        let mut server = ApiServer::new("kube-apiserver-2", self.dir.path())?;
+        server.start(&self.programs, &self.etcd, self.storage).await?;
+        Ok(server)
+    }
+
+    /// Every Binding asked for so far, of every API server, in the order of their answers.
+    pub fn bind_requests(&self) -> anyhow::Result<Vec<BindRequest>> {
+        audit::read_all(self.dir.path())
+    }
+}
+
+/// One kube-apiserver. It keeps its port and certificate over restarts.
+#[derive(Debug)]
+pub struct ApiServer {
+    name: String,
+    port: u16,
+    dir: PathBuf,
+    process: Option<Process>,
+}
+
+impl ApiServer {
+    fn new(name: &str, dir: &Path) -> anyhow::Result<Self> {
+        Ok(Self {
+            name: name.to_owned(),
+            port: free_port()?,
+            dir: dir.to_owned(),
+            process: None,
+        })
+    }
+
+    /// `https://127.0.0.1:<port>`.
+    pub fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// Writes a kubeconfig for `user` and returns its path.
+    pub fn kubeconfig(&self, user: &User) -> anyhow::Result<PathBuf> {
+        let path = self
+            .dir
+            .join(format!("{}-{}.kubeconfig", self.name, user.group.replace(':', "-")));
+        let text = serde_json::json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "test",
+            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "test" } }],
+            "clusters": [{ "name": "test", "cluster": {
+                "server": self.url(),
+                "certificate-authority": self.dir.join("ca.crt"),
+            } }],
+            "users": [{ "name": "test", "user": { "token": user.token() } }],
+        });
+        std::fs::write(&path, serde_json::to_vec_pretty(&text)?)?;
+        Ok(path)
+    }
+
+    /// A client for `user` that never retries by itself.
+    pub async fn client(&self, user: &User) -> anyhow::Result<kube::Client> {
+        let kubeconfig = Kubeconfig::read_from(self.kubeconfig(user)?)?;
+        let mut config =
+            kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default()).await?;
+        config.default_retry = false;
+        Ok(kube::Client::try_from(config)?)
+    }
+
+    /// The running program, for its log and CPU time.
+    pub fn process(&self) -> Option<&Process> {
+        self.process.as_ref()
+    }
+
+    fn stop(&mut self) -> anyhow::Result<()> {
+        self.process.take().map_or(Ok(()), |mut process| process.kill())
+    }
+
+    async fn start(&mut self, programs: &Programs, etcd: &Etcd, storage: Storage) -> anyhow::Result<()> {
+        let program = programs.require("kube-apiserver")?;
+        let log = self.dir.join(format!("{}.log", self.name));
+        let process = Process::spawn(&self.name, &program, &self.args(etcd, storage), &[], &log)?;
+        self.process = Some(process);
+        self.ready().await
+    }
+
+    fn args(&self, etcd: &Etcd, storage: Storage) -> Vec<String> {
+        let file = |name: &str| self.dir.join(name).display().to_string();
+        let media = match storage {
+            Storage::Json => "application/json",
+            Storage::Protobuf => "application/vnd.kubernetes.protobuf",
+        };
+        vec![
+            format!("--etcd-servers={}", etcd.url()),
+            // Nobody forgets history but the test that means to.
+            "--etcd-compaction-interval=0".to_owned(),
+            format!("--storage-media-type={media}"),
+            "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
+            "--bind-address=127.0.0.1".to_owned(),
+            "--advertise-address=127.0.0.1".to_owned(),
+            format!("--secure-port={}", self.port),
+            format!("--cert-dir={}", file(&format!("{}-certs", self.name))),
+            format!("--tls-cert-file={}", file("serving.crt")),
+            format!("--tls-private-key-file={}", file("serving.key")),
+            "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            format!("--service-account-key-file={}", file("sa.pub")),
+            format!("--service-account-signing-key-file={}", file("sa.key")),
+            "--authorization-mode=RBAC".to_owned(),
+            format!("--token-auth-file={}", file("tokens.csv")),
+            "--allow-privileged=true".to_owned(),
+            "--endpoint-reconciler-type=none".to_owned(),
+            // Without kubelets and controllers nobody would make service account tokens or take the taints away.
+            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition".to_owned(),
+            format!("--audit-policy-file={}", file("audit-policy.json")),
+            format!("--audit-log-path={}", file(&audit::file_name(&self.name))),
+            "--audit-log-maxsize=0".to_owned(),
+        ]
+    }
+
+    async fn ready(&mut self) -> anyhow::Result<()> {
+        let client = self.client(&User::admin()).await?;
+        let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+        loop {
+            let answer = client
+                .request_text(http::Request::get("/readyz").body(Vec::new())?)
+                .await;
+            let Err(error) = answer else { return Ok(()) };
+            self.process
+                .as_mut()
+                .context("the API server was not started")?
+                .ensure_running()?;
+            let tail = || {
+                self.process
+                    .as_ref()
+                    .map_or_else(String::new, |process| process.log_tail(20))
+            };
+            ensure!(
+                tokio::time::Instant::now() < deadline,
+                "{} is not ready: {error}\n{}",
+                self.name,
+                tail()
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
