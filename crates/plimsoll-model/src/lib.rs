@@ -1,1 +1,56 @@
-//! Pods and nodes as the scheduler sees them, and the columnar snapshot of the cluster.
+//! Pods and nodes as the scheduler sees them.
+//!
+//! Objects are decoded once, keep only what scheduling reads, never change afterwards and are shared as `Arc`s.
+//! [`columns::Columns`] is the snapshot that one scheduling cycle works on: a struct of arrays over stable node indices.
+//! Nothing here does I/O, reads a clock or draws random numbers.
+
+pub mod columns;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+mod affinity;
+mod change;
+mod decode;
+mod footprint;
+mod host_port;
+mod image;
+mod labels;
+mod moment;
+mod node;
+mod pod;
+mod quantity;
+mod requests;
+mod resource_list;
+mod resource_version;
+mod selector;
+mod spread;
+mod taint;
+mod timestamp;
+mod uid;
+mod volume;
+
+pub use affinity::{Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, PreferredTerm, WeightedPodAffinityTerm};
+pub use change::{Change, Delta, Seq};
+pub use decode::{DecodeError, ObjectMetaHead, decode_metadata, decode_node, decode_pod};
+pub use footprint::Footprint;
+pub use host_port::{HostPort, Protocol};
+pub use image::normalised_image_name;
+pub use labels::{Labels, is_label_key, is_label_value};
+pub use moment::Moment;
+pub use node::{Allocatable, Node, NodeCondition, NodeImage, NodeSpec, NodeStatus};
+pub use pod::{
+    Container, ContainerStatus, Pod, PodCondition, PodLevelStatus, PodPhase, PodResourceClaim, PodResourceClaimStatus,
+    PodSpec, PodStatus, PreemptionPolicy,
+};
+pub use quantity::{ParseQuantityError, Quantity};
+pub use requests::{
+    Amounts, DEFAULT_MEMORY_REQUEST, DEFAULT_MILLI_CPU_REQUEST, RequestOptions, ScalarAmounts, pod_requests,
+};
+pub use resource_list::{ResourceList, is_extended_resource, is_scalar_resource};
+pub use resource_version::{ParseResourceVersionError, ResourceVersion};
+pub use selector::{LabelRequirement, LabelSelector, NodeSelectorTerm, Operator, Requirement};
+pub use spread::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
+pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
+pub use timestamp::Timestamp;
+pub use uid::{ObjectName, Uid};
+pub use volume::{InTreeVolume, VolumeKind};

@@ -1,0 +1,122 @@
+use compact_str::CompactString;
+use serde::de::{DeserializeOwned, Deserializer};
+use serde::{Deserialize, de};
+
+use crate::{Node, ObjectName, Pod, ResourceVersion, Uid};
+
+mod node;
+mod pod;
+#[cfg(test)]
+mod tests;
+
+/// An object that can't be read. It concerns that object alone; [`decode_metadata`] may still tell which it is.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot decode {kind}: {source}")]
+pub struct DecodeError {
+    kind: &'static str,
+    source: serde_json::Error,
+}
+
+/// Just enough to tell which object something is, for those that can't be decoded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectMetaHead {
+    /// Empty for cluster-wide kinds.
+    pub namespace: CompactString,
+    /// Name of the object.
+    pub name: CompactString,
+    /// Its identity.
+    pub uid: Uid,
+    /// Its version.
+    pub resource_version: ResourceVersion,
+}
+
+/// Reads a pod from JSON. What the scheduler does not read is skipped, nulls count as absent.
+pub fn decode_pod(json: &[u8]) -> Result<Pod, DecodeError> {
+    decode("pod", json)
+}
+
+/// Reads a node from JSON. What the scheduler does not read is skipped, nulls count as absent.
+pub fn decode_node(json: &[u8]) -> Result<Node, DecodeError> {
+    decode("node", json)
+}
+
+/// Reads only the identity from the JSON of any object.
+pub fn decode_metadata(json: &[u8]) -> Result<ObjectMetaHead, DecodeError> {
+    let object: WireHead = decode("object metadata", json)?;
+    let WireMeta {
+        namespace,
+        name,
+        uid,
+        resource_version,
+    } = object.metadata;
+    Ok(ObjectMetaHead {
+        namespace,
+        name,
+        uid: uid.0,
+        resource_version: resource_version.0,
+    })
+}
+
+fn decode<T: DeserializeOwned>(kind: &'static str, json: &[u8]) -> Result<T, DecodeError> {
+    serde_json::from_slice(json).map_err(|source| DecodeError { kind, source })
+}
+
+/// A field for which null means the same as absence.
+pub(crate) fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// A text for which empty means the same as absence.
+fn non_empty<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<CompactString>, D::Error> {
+    Ok(Option::<CompactString>::deserialize(deserializer)?.filter(|text| !text.is_empty()))
+}
+
+#[derive(Deserialize)]
+struct WireHead {
+    metadata: WireMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMeta {
+    #[serde(default, deserialize_with = "or_default")]
+    namespace: CompactString,
+    name: CompactString,
+    uid: WireUid,
+    resource_version: WireVersion,
+}
+
+impl WireMeta {
+    fn object_name(&self) -> ObjectName {
+        ObjectName {
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+/// A UID that is not empty: everything is kept by it.
+struct WireUid(Uid);
+
+impl<'de> Deserialize<'de> for WireUid {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = CompactString::deserialize(deserializer)?;
+        if text.is_empty() {
+            return Err(de::Error::custom("empty uid"));
+        }
+        Ok(Self(Uid::new(text)))
+    }
+}
+
+struct WireVersion(ResourceVersion);
+
+impl<'de> Deserialize<'de> for WireVersion {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = CompactString::deserialize(deserializer)?;
+        text.parse().map(Self).map_err(de::Error::custom)
+    }
+}

@@ -1,0 +1,30 @@
+use smallvec::SmallVec;
+
+use crate::requests::requests_and_non_zero;
+use crate::{Amounts, HostPort, Pod, RequestOptions};
+
+/// What a pod adds to the node it is on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Footprint {
+    /// Requests, status-aware and with pod-level requests.
+    pub requests: Amounts,
+    /// Thousandths of a core, with defaults for containers that name none.
+    pub non_zero_cpu: i64,
+    /// Bytes, with defaults for containers that name none.
+    pub non_zero_memory: i64,
+    /// Host ports of containers and sidecars.
+    pub host_ports: SmallVec<[HostPort; 1]>,
+}
+
+impl Footprint {
+    /// The footprint of a pod. To take a pod off again, use the value with which it was put on.
+    pub fn of(pod: &Pod) -> Self {
+        let (requests, non_zero_cpu, non_zero_memory) = requests_and_non_zero(pod, RequestOptions::ON_NODE);
+        Self {
+            requests,
+            non_zero_cpu,
+            non_zero_memory,
+            host_ports: pod.host_ports().cloned().collect(),
+        }
+    }
+}

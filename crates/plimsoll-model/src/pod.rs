@@ -1,0 +1,241 @@
+use compact_str::CompactString;
+use serde::Deserialize;
+
+use crate::decode::or_default;
+use crate::{
+    Affinity, HostPort, Labels, ObjectName, ResourceList, ResourceVersion, Timestamp, Toleration,
+    TopologySpreadConstraint, Uid, VolumeKind,
+};
+
+/// The scheduler that a pod without `schedulerName` wants.
+pub(crate) const DEFAULT_SCHEDULER: &str = "default-scheduler";
+
+/// A pod as the scheduler sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pod {
+    /// Namespace and name.
+    pub name: ObjectName,
+    /// Its identity.
+    pub uid: Uid,
+    /// Version of this content.
+    pub resource_version: ResourceVersion,
+    /// Version of the spec.
+    pub generation: i64,
+    /// Its labels.
+    pub labels: Labels,
+    /// When it was created.
+    pub creation_timestamp: Option<Timestamp>,
+    /// Set once it is to be deleted.
+    pub deletion_timestamp: Option<Timestamp>,
+    /// What it wants.
+    pub spec: PodSpec,
+    /// What has become of it.
+    pub status: PodStatus,
+}
+
+impl Pod {
+    /// Its priority; 0 when none is set.
+    pub fn priority(&self) -> i32 {
+        self.spec.priority.unwrap_or(0)
+    }
+
+    /// Whether it has been told to go.
+    pub fn is_terminating(&self) -> bool {
+        self.deletion_timestamp.is_some()
+    }
+
+    /// Whether it has ended, so that it occupies nothing any more.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.status.phase, PodPhase::Succeeded | PodPhase::Failed)
+    }
+
+    /// The node it is on, once it has one.
+    pub fn node_name(&self) -> Option<&str> {
+        self.spec.node_name.as_deref()
+    }
+
+    /// Ports that its containers and sidecars want on the node.
+    pub fn host_ports(&self) -> impl Iterator<Item = &HostPort> {
+        let sidecars = self
+            .spec
+            .init_containers
+            .iter()
+            .filter(|container| container.restart_policy_always);
+        self.spec
+            .containers
+            .iter()
+            .chain(sidecars)
+            .flat_map(|container| &container.ports)
+    }
+}
+
+/// What a pod wants.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PodSpec {
+    /// The scheduler meant to place it; never empty.
+    pub scheduler_name: CompactString,
+    /// The node it is on, once it has one.
+    pub node_name: Option<CompactString>,
+    /// Resolved from its priority class by the API server.
+    pub priority: Option<i32>,
+    /// Whether others may be evicted for it.
+    pub preemption_policy: PreemptionPolicy,
+    /// Names of the gates that hold it back.
+    pub scheduling_gates: Vec<CompactString>,
+    /// Labels a node must have.
+    pub node_selector: Option<Labels>,
+    /// Where it wants to be and not to be.
+    pub affinity: Option<Box<Affinity>>,
+    /// Taints it puts up with.
+    pub tolerations: Vec<Toleration>,
+    /// How its like are to be spread.
+    pub topology_spread_constraints: Vec<TopologySpreadConstraint>,
+    /// Containers that run side by side.
+    pub containers: Vec<Container>,
+    /// Containers that run one after the other before those, and sidecars.
+    pub init_containers: Vec<Container>,
+    /// What its sandbox needs on top.
+    pub overhead: ResourceList,
+    /// Requests of the pod as a whole.
+    pub pod_level_requests: ResourceList,
+    /// Volumes that matter to the scheduler.
+    pub volumes: Vec<VolumeKind>,
+    /// Devices it claims.
+    pub resource_claims: Vec<PodResourceClaim>,
+    /// Name of the pod group it is scheduled with.
+    pub scheduling_group: Option<CompactString>,
+    /// Uses the node's network.
+    pub host_network: bool,
+}
+
+/// Whether other pods may be evicted for a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+pub enum PreemptionPolicy {
+    /// Those of lower priority may.
+    #[default]
+    PreemptLowerPriority,
+    /// None may.
+    Never,
+}
+
+/// A container, as far as scheduling reads it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Container {
+    /// Unique in the pod.
+    pub name: CompactString,
+    /// Image reference, as written.
+    pub image: CompactString,
+    /// What it asks for.
+    pub requests: ResourceList,
+    /// The ports it wants on the node; ports without a host port are left out.
+    pub ports: Vec<HostPort>,
+    /// An init container that goes on running: a sidecar.
+    pub restart_policy_always: bool,
+}
+
+/// A device claim of a pod.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodResourceClaim {
+    /// Name within the pod.
+    #[serde(default, deserialize_with = "or_default")]
+    pub name: CompactString,
+    /// An existing claim.
+    #[serde(default)]
+    pub resource_claim_name: Option<CompactString>,
+    /// The template from which a claim is made for this pod.
+    #[serde(default)]
+    pub resource_claim_template_name: Option<CompactString>,
+}
+
+/// What has become of a pod.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PodStatus {
+    /// Stage of its life.
+    pub phase: PodPhase,
+    /// The node that preemption is making room on.
+    pub nominated_node_name: Option<CompactString>,
+    /// When the kubelet took it on.
+    pub start_time: Option<Timestamp>,
+    /// The `PodScheduled` condition.
+    pub pod_scheduled: Option<Box<PodCondition>>,
+    /// Reason of the `PodResizePending` condition, if there is one.
+    pub resize_pending_reason: Option<CompactString>,
+    /// Of containers and init containers: what the kubelet allocated and put into effect. Those that change nothing
+    /// about what the pod occupies are left out.
+    pub container_statuses: Vec<ContainerStatus>,
+    /// What the kubelet allocated and put into effect for the pod as a whole.
+    pub pod_level: Option<Box<PodLevelStatus>>,
+    /// Device claims made for this pod.
+    pub resource_claim_statuses: Vec<PodResourceClaimStatus>,
+}
+
+impl PodStatus {
+    /// Whether the kubelet has said that the wanted resize can never be granted.
+    pub fn resize_is_infeasible(&self) -> bool {
+        self.resize_pending_reason.as_deref() == Some("Infeasible")
+    }
+}
+
+/// Stage of a pod's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum PodPhase {
+    /// Not all containers have run yet.
+    #[default]
+    Pending,
+    /// Bound, and at least one container runs.
+    Running,
+    /// All containers have ended well.
+    Succeeded,
+    /// All containers have ended, one of them badly.
+    Failed,
+    /// The node can't be reached, or a word not known here.
+    Unknown,
+}
+
+/// A condition of a pod, whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PodCondition {
+    /// `True`, `False` or `Unknown`.
+    pub status: CompactString,
+    /// One word for programs.
+    pub reason: CompactString,
+    /// Text for people.
+    pub message: String,
+    /// When the status last changed.
+    pub last_transition_time: Option<Timestamp>,
+    /// Generation of the pod that it speaks of.
+    pub observed_generation: Option<i64>,
+}
+
+/// What the kubelet has given one container.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ContainerStatus {
+    /// Name of the container.
+    pub name: CompactString,
+    /// Requests in effect.
+    pub requests: ResourceList,
+    /// Requests allocated.
+    pub allocated: ResourceList,
+}
+
+/// What the kubelet has given the pod as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PodLevelStatus {
+    /// Requests in effect.
+    pub requests: ResourceList,
+    /// Requests allocated.
+    pub allocated: ResourceList,
+}
+
+/// The claim made from a template for one entry of [`PodSpec::resource_claims`].
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodResourceClaimStatus {
+    /// Name within the pod.
+    #[serde(default, deserialize_with = "or_default")]
+    pub name: CompactString,
+    /// The claim; none when none was needed.
+    #[serde(default)]
+    pub resource_claim_name: Option<CompactString>,
+}
