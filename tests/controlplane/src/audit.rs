@@ -68,16 +68,29 @@ pub fn bind_requests(log: &str) -> anyhow::Result<Vec<BindRequest>> {
 
 pub(crate) fn read_all(dir: &Path) -> anyhow::Result<Vec<BindRequest>> {
     let mut all = Vec::new();
+    for log in logs(dir)? {
+        all.extend(bind_requests(&log)?);
+    }
+    all.sort_by_key(|bind| bind.answered);
+    Ok(all)
+}
+
+pub(crate) fn count_all(dir: &Path) -> anyhow::Result<usize> {
+    Ok(logs(dir)?.iter().map(|log| log.matches('\n').count()).sum())
+}
+
+/// The audit logs of all API servers.
+fn logs(dir: &Path) -> anyhow::Result<Vec<String>> {
+    let mut logs = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry.path().extension().is_some_and(|e| e == "log")
         {
-            all.extend(bind_requests(&std::fs::read_to_string(entry.path())?)?);
+            logs.push(std::fs::read_to_string(entry.path())?);
         }
     }
-    all.sort_by_key(|bind| bind.answered);
-    Ok(all)
+    Ok(logs)
 }
 
 fn decode(line: &str) -> anyhow::Result<Option<BindRequest>> {

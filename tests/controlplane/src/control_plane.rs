@@ -144,6 +144,11 @@ impl ControlPlane {
     pub fn bind_requests(&self) -> anyhow::Result<Vec<BindRequest>> {
         audit::read_all(self.dir.path())
     }
+
+    /// How many Bindings were answered so far, well or not: cheaper to ask often than [`bind_requests`](Self::bind_requests).
+    pub fn bind_answers(&self) -> anyhow::Result<usize> {
+        audit::count_all(self.dir.path())
+    }
 }
 
 /// One kube-apiserver. It keeps its port and certificate over restarts.

@@ -1,0 +1,244 @@
+//! Everything that happened to pods, nodes and the lease, as etcd took it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use plimsoll_controlplane::{Change, Etcd};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::explain::PodFacts;
+
+/// One change of an object the tests care about.
+#[derive(Clone, Debug)]
+pub enum Record {
+    /// A pod was written; the key is `namespace/name`.
+    Pod(String, Box<Pod>),
+    /// A pod is gone for good.
+    PodGone(String),
+    /// A node was written.
+    Node(String, Box<Node>),
+    /// A node is gone.
+    NodeGone(String),
+    /// The schedulers' lease was written.
+    Lease(Box<Lease>),
+}
+
+/// What there is after a number of records.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// By `namespace/name`.
+    pub pods: BTreeMap<String, Pod>,
+    /// By name.
+    pub nodes: BTreeMap<String, Node>,
+    /// Who held the lease, in order, without repetitions; an empty name means that it was released.
+    pub holders: Vec<String>,
+}
+
+/// A recorder that follows etcd from its start until it is dropped.
+#[derive(Debug)]
+pub struct History {
+    shared: Arc<Shared>,
+    news: watch::Receiver<()>,
+    _task: JoinSet<()>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    book: Mutex<Book>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    records: Vec<(i64, Record)>,
+    state: State,
+    failure: Option<String>,
+}
+
+impl State {
+    /// Applies the next record.
+    pub fn apply(&mut self, record: &Record) {
+        match record {
+            Record::Pod(key, pod) => drop(self.pods.insert(key.clone(), pod.as_ref().clone())),
+            Record::PodGone(key) => drop(self.pods.remove(key)),
+            Record::Node(name, node) => drop(self.nodes.insert(name.clone(), node.as_ref().clone())),
+            Record::NodeGone(name) => drop(self.nodes.remove(name)),
+            Record::Lease(lease) => {
+                let holder = lease
+                    .spec
+                    .as_ref()
+                    .and_then(|spec| spec.holder_identity.clone())
+                    .unwrap_or_default();
+                if self.holders.last() != Some(&holder) {
+                    self.holders.push(holder);
+                }
+            }
+        }
+    }
+
+    /// The pod called `name` in any namespace of this test run.
+    pub fn pod(&self, name: &str) -> Option<&Pod> {
+        self.pods
+            .values()
+            .find(|pod| pod.metadata.name.as_deref() == Some(name))
+    }
+
+    /// How many pods are bound.
+    pub fn bound(&self) -> usize {
+        self.pods.values().filter(|pod| pod.node().is_some()).count()
+    }
+
+    /// Who holds the lease now; `None` when nobody does.
+    pub fn holder(&self) -> Option<&str> {
+        self.holders
+            .last()
+            .map(String::as_str)
+            .filter(|holder| !holder.is_empty())
+    }
+
+    /// A line per pod, for messages.
+    pub fn summary(&self) -> String {
+        let line = |pod: &Pod| match (pod.node(), pod.scheduled()) {
+            (Some(node), _) => format!("{} on {node}", pod.key()),
+            (None, Some(condition)) => {
+                format!(
+                    "{} pending: {}",
+                    pod.key(),
+                    condition.message.as_deref().unwrap_or("(no message)")
+                )
+            }
+            (None, None) => format!("{} pending, unexplained", pod.key()),
+        };
+        let lines: Vec<String> = self.pods.values().take(40).map(line).collect();
+        format!(
+            "{} pods, {} bound, {} nodes\n  {}",
+            self.pods.len(),
+            self.bound(),
+            self.nodes.len(),
+            lines.join("\n  ")
+        )
+    }
+}
+
+impl History {
+    /// Starts recording with everything after `revision`. It must be called inside a Tokio runtime.
+    pub async fn start(etcd: &Etcd, revision: i64) -> anyhow::Result<Self> {
+        let mut changes = etcd.history(revision + 1).await?.boxed();
+        let shared = Arc::new(Shared::default());
+        let (tell, news) = watch::channel(());
+        let mut task = JoinSet::new();
+        let writer = Arc::clone(&shared);
+        task.spawn(async move {
+            loop {
+                let next = changes
+                    .try_next()
+                    .await
+                    .and_then(|change| change.context("etcd's history ended"));
+                let done = next.is_err();
+                writer.write(next.and_then(|change| Ok((change.revision, decode(&change)?))));
+                tell.send_replace(());
+                if done {
+                    return;
+                }
+            }
+        });
+        Ok(Self {
+            shared,
+            news,
+            _task: task,
+        })
+    }
+
+    /// Reads something from the present state.
+    pub fn read<T>(&self, question: impl FnOnce(&State) -> T) -> T {
+        question(&self.shared.lock().state)
+    }
+
+    /// All records so far with their revisions.
+    pub fn records(&self) -> Vec<(i64, Record)> {
+        self.shared.lock().records.clone()
+    }
+
+    /// Waits until `answer` gives something, looking again after every change; an error that shows the state after
+    /// `limit`.
+    pub async fn until<T>(
+        &self,
+        what: &str,
+        limit: Duration,
+        mut answer: impl FnMut(&State) -> Option<T>,
+    ) -> anyhow::Result<T> {
+        let mut news = self.news.clone();
+        let wait = async {
+            loop {
+                news.borrow_and_update();
+                let (found, failure) = {
+                    let book = self.shared.lock();
+                    (answer(&book.state), book.failure.clone())
+                };
+                if let Some(found) = found {
+                    return Ok(found);
+                }
+                if let Some(failure) = failure {
+                    anyhow::bail!("the recorder failed: {failure}");
+                }
+                // Also fails when the recorder has ended, and then the loop above has told why.
+                let _ = news.changed().await;
+            }
+        };
+        let timeout = || format!("not within {limit:?}: {what}; there are {}", self.read(State::summary));
+        tokio::time::timeout(limit, wait).await.with_context(timeout)?
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, next: anyhow::Result<(i64, Option<Record>)>) {
+        let mut book = self.lock();
+        match next {
+            Ok((revision, Some(record))) => {
+                book.state.apply(&record);
+                book.records.push((revision, record));
+            }
+            Ok((_, None)) => {}
+            Err(error) => book.failure = Some(format!("{error:#}")),
+        }
+    }
+}
+
+/// What a change of etcd says, or `None` for an object nobody asks about.
+fn decode(change: &Change) -> anyhow::Result<Option<Record>> {
+    let Some(key) = change.key.strip_prefix("/registry/") else {
+        return Ok(None);
+    };
+    let read = || format!("{} is no JSON object of its kind", change.key);
+    if let Some(pod) = key.strip_prefix("pods/") {
+        let Some(value) = &change.value else {
+            return Ok(Some(Record::PodGone(pod.to_owned())));
+        };
+        let mut object: Pod = serde_json::from_slice(value).with_context(read)?;
+        object.metadata.managed_fields = None;
+        return Ok(Some(Record::Pod(pod.to_owned(), Box::new(object))));
+    }
+    if let Some(node) = key.strip_prefix("minions/") {
+        let Some(value) = &change.value else {
+            return Ok(Some(Record::NodeGone(node.to_owned())));
+        };
+        let object = serde_json::from_slice(value).with_context(read)?;
+        return Ok(Some(Record::Node(node.to_owned(), Box::new(object))));
+    }
+    if key == "leases/kube-system/kube-scheduler" {
+        let Some(value) = &change.value else { return Ok(None) };
+        return Ok(Some(Record::Lease(Box::new(
+            serde_json::from_slice(value).with_context(read)?,
+        ))));
+    }
+    Ok(None)
+}

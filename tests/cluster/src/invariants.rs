@@ -1,0 +1,215 @@
+//! What must hold in every test, judged from etcd's history and the API server's audit log alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use k8s_openapi::api::core::v1::Pod;
+use plimsoll_controlplane::BindRequest;
+
+use crate::explain::PodFacts;
+use crate::history::{Record, State};
+use crate::quantity::{Amounts, add, amounts, pod_requests};
+use crate::replica::Scheduler;
+
+/// For how long after another kind of scheduler bound a pod to a node an over-commitment of that node is laid to the
+/// hand-over between them: a Binding has no condition on the node, so neither can prevent it.
+const HAND_OVER_MICROSECONDS: i64 = 15_000_000;
+
+/// What happened, for the judge.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// All changes of pods and nodes with their revisions, in order.
+    pub records: &'a [(i64, Record)],
+    /// All Bindings asked for, in the order of their answers.
+    pub binds: &'a [BindRequest],
+    /// Which program each scheduler identity (audit group) was.
+    pub programs: &'a BTreeMap<String, Scheduler>,
+    /// The scheduler names served in this test.
+    pub served: &'a [&'a str],
+}
+
+/// The judgement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Each broken promise in one line; empty when all hold.
+    pub violations: Vec<String>,
+    /// Nodes taken past their allocatable because two kinds of scheduler bound to them within one hand-over.
+    pub foreign_overcommitments: usize,
+    /// Successful binds by scheduler program and identity.
+    pub binds: BTreeMap<String, usize>,
+    /// Pods bound at the end.
+    pub bound: usize,
+    /// Pods pending at the end.
+    pub pending: usize,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let binds: Vec<String> = self
+            .binds
+            .iter()
+            .map(|(who, count)| format!("{count} by {who}"))
+            .collect();
+        write!(
+            f,
+            "{} pods bound, {} pending; binds: {}",
+            self.bound,
+            self.pending,
+            binds.join(", ")
+        )?;
+        if self.foreign_overcommitments > 0 {
+            write!(
+                f,
+                "; {} over-commitments in a hand-over between schedulers",
+                self.foreign_overcommitments
+            )?;
+        }
+        self.violations
+            .iter()
+            .try_for_each(|violation| write!(f, "\n  broken: {violation}"))
+    }
+}
+
+/// Judges a whole test: no pod bound twice, no node ever past its allocatable, every pending pod explained.
+pub fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Verdict> {
+    let mut verdict = Verdict::default();
+    let mut state = State::default();
+    bound_once_by_answers(evidence, &mut verdict);
+    for (revision, record) in evidence.records {
+        let before = match record {
+            Record::Pod(key, _) => state.pods.get(key).cloned(),
+            _ => None,
+        };
+        state.apply(record);
+        if let Record::Pod(_, pod) = record {
+            let before = before.filter(|before| before.uid() == pod.uid());
+            node_never_changes(*revision, before.as_ref(), pod, &mut verdict);
+            if pod.node().is_some() && before.is_none_or(|before| before.node().is_none()) {
+                never_past_the_line(*revision, pod, &state, evidence, &mut verdict)?;
+            }
+        }
+    }
+    every_pending_pod_explained(&state, evidence.served, &mut verdict);
+    Ok(verdict)
+}
+
+/// Pods in `state` that nobody explains yet: tests wait until there are none before they judge.
+pub fn unexplained<'a>(state: &'a State, served: &[&str]) -> Vec<&'a Pod> {
+    let ours = |pod: &&Pod| {
+        let name = pod
+            .spec
+            .as_ref()
+            .and_then(|spec| spec.scheduler_name.as_deref())
+            .unwrap_or_default();
+        served.contains(&name)
+    };
+    let pending = |pod: &&Pod| pod.node().is_none() && !pod.finished() && pod.metadata.deletion_timestamp.is_none();
+    state
+        .pods
+        .values()
+        .filter(pending)
+        .filter(ours)
+        .filter(|pod| pod.why_pending().is_none() && !pod.gated())
+        .collect()
+}
+
+fn bound_once_by_answers(evidence: &Evidence<'_>, verdict: &mut Verdict) {
+    let mut seen = BTreeSet::new();
+    for bind in evidence.binds.iter().filter(|bind| bind.bound()) {
+        let program = evidence
+            .programs
+            .get(&bind.group)
+            .map_or("unknown", |program| program.name());
+        *verdict.binds.entry(format!("{program} {}", bind.group)).or_default() += 1;
+        if !seen.insert((&bind.namespace, &bind.pod, &bind.uid)) {
+            verdict.violations.push(format!(
+                "{}/{} ({}) was bound twice",
+                bind.namespace, bind.pod, bind.uid
+            ));
+        }
+    }
+}
+
+fn node_never_changes(revision: i64, before: Option<&Pod>, pod: &Pod, verdict: &mut Verdict) {
+    if let Some(old) = before.and_then(PodFacts::node)
+        && pod.node() != Some(old)
+    {
+        verdict.violations.push(format!(
+            "revision {revision}: {} went from {old} to {:?}",
+            pod.key(),
+            pod.node()
+        ));
+    }
+}
+
+/// Called for each pod at the revision that bound it.
+fn never_past_the_line(
+    revision: i64,
+    pod: &Pod,
+    state: &State,
+    evidence: &Evidence<'_>,
+    verdict: &mut Verdict,
+) -> anyhow::Result<()> {
+    let Some(name) = pod.node() else { return Ok(()) };
+    let Some(node) = state.nodes.get(name) else {
+        return Ok(());
+    };
+    let line = amounts(node.status.as_ref().and_then(|status| status.allocatable.as_ref()))?;
+    let on_node: Vec<&Pod> = state
+        .pods
+        .values()
+        .filter(|p| p.node() == Some(name) && !p.finished())
+        .collect();
+    let mut taken = Amounts::new();
+    for pod in &on_node {
+        add(&mut taken, &pod_requests(pod)?);
+    }
+    for (resource, asked) in pod_requests(pod)? {
+        let (taken, line) = (
+            taken.get(&resource).copied().unwrap_or(0),
+            line.get(&resource).copied().unwrap_or(0),
+        );
+        if asked == 0 || taken <= line {
+            continue;
+        }
+        if in_hand_over(pod, &on_node, evidence) {
+            verdict.foreign_overcommitments += 1;
+        } else {
+            let key = pod.key();
+            let message = format!("revision {revision}: {key} took {name} past its {resource}: {taken} of {line} (m)");
+            verdict.violations.push(message);
+        }
+    }
+    Ok(())
+}
+
+/// True when another kind of scheduler bound a pod to the same node shortly before.
+fn in_hand_over(pod: &Pod, on_node: &[&Pod], evidence: &Evidence<'_>) -> bool {
+    let bind_of = |pod: &Pod| {
+        let bind = evidence
+            .binds
+            .iter()
+            .find(|bind| bind.bound() && bind.uid == pod.uid())?;
+        Some((evidence.programs.get(&bind.group)?, bind.received, bind.answered))
+    };
+    let Some((ours, received, _)) = bind_of(pod) else {
+        return false;
+    };
+    on_node
+        .iter()
+        .filter_map(|other| bind_of(other))
+        .any(|(theirs, _, answered)| theirs != ours && answered > received - HAND_OVER_MICROSECONDS)
+}
+
+fn every_pending_pod_explained(state: &State, served: &[&str], verdict: &mut Verdict) {
+    verdict.bound = state.bound();
+    verdict.pending = state.pods.len() - verdict.bound;
+    for pod in unexplained(state, served) {
+        verdict
+            .violations
+            .push(format!("{} is pending and nothing says why", pod.key()));
+    }
+}
+
+#[cfg(test)]
+mod tests;

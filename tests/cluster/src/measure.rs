@@ -1,0 +1,152 @@
+//! Pods placed per second, and what each costs.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{Api, ListParams};
+use plimsoll_controlplane::{BindRequest, ControlPlane, User};
+
+use crate::cluster::{create_all, reset};
+use crate::explain::PodFacts;
+use crate::fixtures::{node, pod};
+use crate::history::Record;
+use crate::invariants::{self, Evidence};
+use crate::replica::{Election, Replica, Scheduler};
+
+/// What one scheduler did.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    scheduler: Scheduler,
+    pods: usize,
+    /// From the first Binding's arrival at the API server to the last one's answer.
+    wall: Duration,
+    /// Of the scheduler, from its start to the last answer.
+    cpu: Duration,
+    peak_memory: u64,
+    /// Broken promises.
+    pub violations: Vec<String>,
+}
+
+impl Measured {
+    /// The first line of a table.
+    pub fn heading() -> String {
+        format!(
+            "    {:<16}{:>10}{:>14}{:>12}{:>14}",
+            "", "pods/s", "CPU ms/pod", "CPU s", "peak MiB"
+        )
+    }
+}
+
+impl fmt::Display for Measured {
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand pods, a few hundred mebibytes")]
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (pods, cpu) = (self.pods as f64, self.cpu.as_secs_f64());
+        let per_second = pods / self.wall.as_secs_f64().max(f64::EPSILON);
+        let memory = self.peak_memory as f64 / f64::from(1 << 20);
+        let name = self.scheduler.name();
+        write!(
+            f,
+            "    {name:<16}{per_second:>10.0}{:>14.3}{cpu:>12.2}{memory:>14.1}",
+            cpu * 1000.0 / pods
+        )
+    }
+}
+
+/// Lets `scheduler` place `pods` pods that all wait when it starts on `nodes` empty nodes, and judges the outcome. An
+/// error when they are not all bound within `limit`.
+pub async fn measure(
+    control_plane: &ControlPlane,
+    scheduler: Scheduler,
+    number: usize,
+    nodes: usize,
+    pods: usize,
+    limit: Duration,
+) -> anyhow::Result<Measured> {
+    let client = control_plane.client(&User::admin()).await?;
+    reset(&client).await?;
+    let zone = |i: usize| format!("zone-{}", i % 3);
+    let all_nodes = (0..nodes).map(|i| {
+        node(&format!("n{i}"))
+            .label("topology.kubernetes.io/zone", &zone(i))
+            .build()
+    });
+    create_all(&Api::<Node>::all(client.clone()), all_nodes.collect()).await?;
+    let all_pods = (0..pods).map(|i| pod(&format!("p{i}")).cpu("100m").memory("128Mi").build());
+    create_all(&Api::<Pod>::default_namespaced(client.clone()), all_pods.collect()).await?;
+
+    let before = control_plane.bind_requests()?.len();
+    let mut replica = Replica::start(scheduler, number, Election::Off, &[], control_plane)?;
+    let deadline = tokio::time::Instant::now() + limit;
+    // The audit log is read, not the API server: asking it would take its time from the scheduler.
+    while control_plane.bind_answers()? < before + pods {
+        replica.process.ensure_running()?;
+        let answers = control_plane.bind_answers()? - before;
+        let tail = || {
+            format!(
+                "only {answers} binds within {limit:?}:\n{}",
+                replica.process.log_tail(20)
+            )
+        };
+        ensure!(tokio::time::Instant::now() < deadline, tail());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let (cpu, peak_memory) = (replica.process.cpu_time(), replica.process.peak_memory());
+    replica.process.kill()?;
+
+    let binds = control_plane.bind_requests()?.split_off(before);
+    let programs = BTreeMap::from([(replica.user.group.clone(), scheduler)]);
+    let violations = judge_outcome(&client, &binds, &programs, pods).await?;
+    Ok(Measured {
+        scheduler,
+        pods,
+        wall: wall(&binds)?,
+        cpu,
+        peak_memory,
+        violations,
+    })
+}
+
+fn wall(binds: &[BindRequest]) -> anyhow::Result<Duration> {
+    let first = binds.iter().map(|bind| bind.received).min().context("no binds")?;
+    let last = binds.iter().map(|bind| bind.answered).max().context("no binds")?;
+    Ok(Duration::from_micros(u64::try_from(last - first)?))
+}
+
+/// Pods are only added here, so the end shows the worst moment; a list is enough of a history.
+async fn judge_outcome(
+    client: &kube::Client,
+    binds: &[BindRequest],
+    programs: &BTreeMap<String, Scheduler>,
+    expected: usize,
+) -> anyhow::Result<Vec<String>> {
+    let all = ListParams::default();
+    let nodes = Api::<Node>::all(client.clone()).list(&all).await?;
+    let pods = Api::<Pod>::all(client.clone()).list(&all).await?;
+    let nodes = nodes.items.into_iter().map(|node| {
+        let name = node.metadata.name.clone().unwrap_or_default();
+        (0, Record::Node(name, Box::new(node)))
+    });
+    let records: Vec<(i64, Record)> = nodes
+        .chain(
+            pods.items
+                .into_iter()
+                .map(|pod| (0, Record::Pod(pod.key(), Box::new(pod)))),
+        )
+        .collect();
+    let served = &["default-scheduler"];
+    let verdict = invariants::judge(&Evidence {
+        records: &records,
+        binds,
+        programs,
+        served,
+    })?;
+    ensure!(
+        verdict.bound == expected,
+        "{} of {expected} pods are bound",
+        verdict.bound
+    );
+    Ok(verdict.violations)
+}

@@ -1,0 +1,135 @@
+//! A scheduler process: ours, or the original in its place.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use plimsoll_controlplane::{ControlPlane, Process, User, free_port};
+
+use crate::binary;
+
+/// Which program schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scheduler {
+    /// The binary of this repository.
+    Plimsoll,
+    /// kube-scheduler as released.
+    KubeScheduler,
+}
+
+/// How a replica takes part in leader election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Election {
+    /// It schedules at once.
+    Off,
+    /// It competes for the lease, with times that make a test short: lease 6 s, renewal within 4 s, retry every 1 s.
+    Quick,
+}
+
+/// A running scheduler.
+#[derive(Debug)]
+pub struct Replica {
+    /// Which program it is.
+    pub scheduler: Scheduler,
+    /// The identity by which the audit log knows it.
+    pub user: User,
+    /// The process.
+    pub process: Process,
+    /// Where it serves health and metrics.
+    pub port: u16,
+}
+
+impl Scheduler {
+    /// Which program the suite is about: Plimsoll, unless `PLIMSOLL_CLUSTER_SCHEDULER=kube-scheduler`.
+    pub fn under_test() -> Self {
+        let chosen = std::env::var("PLIMSOLL_CLUSTER_SCHEDULER");
+        if chosen.is_ok_and(|name| name == Self::KubeScheduler.name()) {
+            Self::KubeScheduler
+        } else {
+            Self::Plimsoll
+        }
+    }
+
+    /// The program's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Plimsoll => "plimsoll",
+            Self::KubeScheduler => "kube-scheduler",
+        }
+    }
+
+    /// Where the program is on this machine.
+    pub(crate) fn program(self, control_plane: &ControlPlane) -> anyhow::Result<PathBuf> {
+        match self {
+            Self::Plimsoll => binary::plimsoll(),
+            Self::KubeScheduler => control_plane
+                .programs()
+                .path("kube-scheduler")
+                .context("this machine has no kube-scheduler"),
+        }
+    }
+}
+
+impl Replica {
+    /// Starts one. Both programs get the very same flags, as user `system:kube-scheduler`.
+    pub(crate) fn start(
+        scheduler: Scheduler,
+        number: usize,
+        election: Election,
+        env: &[(&str, &str)],
+        control_plane: &ControlPlane,
+    ) -> anyhow::Result<Self> {
+        let user = User::scheduler(number);
+        let port = free_port()?;
+        let mut args = vec![
+            format!("--kubeconfig={}", control_plane.server().kubeconfig(&user)?.display()),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+            "--kube-api-qps=5000".to_owned(),
+            "--kube-api-burst=5000".to_owned(),
+            "-v=2".to_owned(),
+        ];
+        match election {
+            Election::Off => args.push("--leader-elect=false".to_owned()),
+            Election::Quick => args.extend(
+                [
+                    "--leader-elect=true",
+                    "--leader-elect-lease-duration=6s",
+                    "--leader-elect-renew-deadline=4s",
+                    "--leader-elect-retry-period=1s",
+                ]
+                .map(str::to_owned),
+            ),
+        }
+        let log = control_plane
+            .dir()
+            .path()
+            .join(format!("{}-{number}.log", scheduler.name()));
+        let process = Process::spawn(scheduler.name(), &scheduler.program(control_plane)?, &args, env, &log)?;
+        Ok(Self {
+            scheduler,
+            user,
+            process,
+            port,
+        })
+    }
+
+    /// True when this replica bound any pod. (All replicas run on one host, so identities in the lease do not tell them
+    /// apart; the audit log does.)
+    pub fn bound_any(&self, binds: &[plimsoll_controlplane::BindRequest]) -> bool {
+        binds.iter().any(|bind| bind.bound() && bind.group == self.user.group)
+    }
+
+    /// SIGTERM; an error unless it ends within ten seconds. Returns the exit code.
+    pub async fn terminate(&mut self) -> anyhow::Result<Option<i32>> {
+        let status = self.process.terminate(Duration::from_secs(10)).await?;
+        let tail = || {
+            format!(
+                "{} ignores SIGTERM:\n{}",
+                self.process.name(),
+                self.process.log_tail(20)
+            )
+        };
+        Ok(status.with_context(tail)?.code())
+    }
+}

@@ -1,0 +1,91 @@
+//! The API server goes away and comes back.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::{Api, PostParams};
+use plimsoll_cluster::fixtures::{node, pod};
+use plimsoll_cluster::{PodFacts, suite};
+use plimsoll_controlplane::User;
+
+#[test]
+fn after_an_api_server_restart_scheduling_goes_on() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        cluster
+            .create_nodes((0..5).map(|i| node(&format!("n{i}")).cpu("20")))
+            .await?;
+        cluster.start_scheduler()?;
+        cluster.create_pods([pod("before").cpu("1")]).await?;
+        cluster.bound("before").await?;
+        // Enough to be in the middle of, and exactly as many as there is room for.
+        cluster
+            .create_pods((1..100).map(|i| pod(&format!("p{i}")).cpu("1")))
+            .await?;
+        cluster.control_plane().stop_server()?;
+        Box::pin(cluster.control_plane().start_server()).await?;
+        cluster.bound_count(100, Duration::from_mins(1)).await?;
+        cluster.create_pods([pod("after").cpu("1")]).await?;
+        cluster
+            .pending_because("after", "0/5 nodes are available: 5 Insufficient cpu.")
+            .await
+    })
+}
+
+#[test]
+fn a_bind_whose_reply_is_lost_is_neither_repeated_elsewhere_nor_forgotten() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        cluster.create_nodes([node("n1").cpu("1"), node("n2").cpu("1")]).await?;
+        let gate = cluster.bind_gate().await?;
+        cluster.start_scheduler()?;
+        gate.close("a");
+        cluster.create_pods([pod("a").cpu("1")]).await?;
+        gate.arrival("a").await?;
+        cluster.control_plane().stop_server()?;
+        gate.open("a");
+        Box::pin(cluster.control_plane().start_server()).await?;
+        let first = cluster.bound("a").await?;
+        cluster.create_pods([pod("b").cpu("1")]).await?;
+        assert_ne!(cluster.bound("b").await?, first);
+        Ok(())
+    })
+}
+
+#[test]
+fn what_happened_in_a_partition_is_seen_although_history_is_compacted() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        cluster.create_nodes([node("old").cpu("1")]).await?;
+        cluster.start_scheduler()?;
+        cluster
+            .create_pods([pod("a").cpu("1"), pod("waiting").cpu("2")])
+            .await?;
+        cluster.bound("a").await?;
+        cluster.why_pending("waiting").await?;
+
+        // While the scheduler's API server is down, the world changes through another, and the way there is forgotten:
+        // a pod goes, a node goes, a node comes, pods come. The scheduler must list again and find all of it.
+        cluster.control_plane().stop_server()?;
+        let other = Box::pin(cluster.control_plane().second_server()).await?;
+        let client = other.client(&User::admin()).await?;
+        let pods: Api<Pod> = Api::namespaced(client.clone(), cluster.namespace());
+        let nodes: Api<Node> = Api::all(client);
+        let at_once = kube::api::DeleteParams::default().grace_period(0);
+        pods.delete("a", &at_once).await?;
+        nodes.delete("old", &at_once).await?;
+        nodes
+            .create(&PostParams::default(), &node("new").cpu("3").build())
+            .await?;
+        pods.create(&PostParams::default(), &pod("b").cpu("1").build()).await?;
+        cluster.control_plane().etcd().compact().await?;
+        pods.create(&PostParams::default(), &pod("c").cpu("1").build()).await?;
+        drop(other);
+        Box::pin(cluster.control_plane().start_server()).await?;
+
+        // Three CPUs for pods that want four in all: the two small ones, or one of them and the large one.
+        cluster.bound_count(2, Duration::from_mins(1)).await?;
+        let on_new = cluster
+            .history()
+            .read(|state| state.pods.values().all(|pod| pod.node() != Some("old")));
+        assert!(on_new, "a pod went to a node that was gone before it was made");
+        Ok(())
+    })
+}

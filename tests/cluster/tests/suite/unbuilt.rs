@@ -1,0 +1,96 @@
+//! What Plimsoll cannot do yet, and what it must survive. These tests are about Plimsoll alone.
+
+use anyhow::ensure;
+use k8s_openapi::api::core::v1::Pod;
+use plimsoll_cluster::fixtures::{PodFixture, node, pod};
+use plimsoll_cluster::{Election, PodFacts, Scheduler, suite};
+
+/// A pod and the words that must name what it needs and does not get.
+fn beyond_reach() -> Vec<(PodFixture, &'static str)> {
+    vec![
+        (pod("volume").volume_claim("data"), "PersistentVolumeClaim"),
+        (pod("device").resource_claim("gpu"), "ResourceClaim"),
+        (pod("near").near("app", "web"), "affinity"),
+        (pod("away").away_from("app", "web"), "anti-affinity"),
+        (pod("spread").label("app", "web").spread("app", "web"), "DoNotSchedule"),
+    ]
+}
+
+#[test]
+fn a_pod_that_needs_what_is_not_built_is_never_bound_and_is_told_what_is_missing() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        if Scheduler::under_test() != Scheduler::Plimsoll {
+            return Ok(());
+        }
+        cluster.create_nodes([node("n1")]).await?;
+        cluster.start_scheduler()?;
+        let (pods, missing): (Vec<PodFixture>, Vec<&str>) = beyond_reach().into_iter().unzip();
+        let names: Vec<String> = pods.iter().map(|pod| name(&pod.clone().build())).collect();
+        cluster.create_pods(pods).await?;
+        for (name, missing) in names.iter().zip(missing) {
+            let why = cluster.why_pending(name).await?;
+            ensure!(
+                why.contains(missing),
+                "{name} is told {why:?}, which does not name {missing}"
+            );
+            let event = cluster.event(name, "FailedScheduling").await?;
+            let note = event.note.unwrap_or_default();
+            ensure!(
+                note.contains(missing),
+                "the event of {name} says {note:?}, which does not name {missing}"
+            );
+        }
+        // A change of the cluster wakes them all; still none of them may be bound.
+        cluster.create_nodes([node("n2")]).await?;
+        cluster.create_pods([pod("plain")]).await?;
+        cluster.bound("plain").await?;
+        let bound: Vec<String> = cluster.history().read(|state| {
+            state
+                .pods
+                .values()
+                .filter(|pod| pod.node().is_some())
+                .map(name)
+                .collect()
+        });
+        assert_eq!(bound, ["plain"]);
+        Ok(())
+    })
+}
+
+#[test]
+fn a_pod_whose_decision_panics_does_not_stop_the_others() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        if Scheduler::under_test() != Scheduler::Plimsoll {
+            return Ok(());
+        }
+        cluster.create_nodes([node("n1"), node("n2")]).await?;
+        cluster.start(Scheduler::Plimsoll, Election::Off, &[("PLIMSOLL_TEST_PANIC", "true")])?;
+        cluster
+            .create_pods([
+                pod("poison").annotation("plimsoll.dev/panic", "filter"),
+                pod("a"),
+                pod("b"),
+            ])
+            .await?;
+        cluster.bound("a").await?;
+        cluster.bound("b").await?;
+        let why = cluster.why_pending("poison").await?;
+        let reason = cluster.history().read(|state| {
+            state
+                .pod("poison")
+                .and_then(PodFacts::scheduled)
+                .and_then(|condition| condition.reason.clone())
+        });
+        assert_eq!(reason.as_deref(), Some("SchedulerError"), "{why}");
+        cluster.create_pods([pod("c").cpu("1")]).await?;
+        cluster.bound("c").await?;
+        for replica in cluster.replicas() {
+            replica.process.ensure_running()?;
+        }
+        Ok(())
+    })
+}
+
+fn name(pod: &Pod) -> String {
+    pod.metadata.name.clone().unwrap_or_default()
+}
