@@ -1,5 +1,305 @@
-//! The snapshot: one column per fact, one row per node.
+//! The snapshot that a scheduling cycle works on: one column per fact, one row per node.
+//!
+//! Filters and scores run over whole columns; nothing is kept per pair of pod and node. Each change touches only the
+//! columns it concerns. A node that has pods but no object (yet, or no more) is a ghost: it keeps its row and its sums,
+//! and is in no [`NodeSet`] that the columns hand out.
 
+use compact_str::CompactString;
+use foldhash::fast::FixedState;
+
+use crate::{Footprint, HostPort, Node, Taint};
+
+mod image_columns;
+mod label_columns;
 mod node_set;
+mod port_columns;
+mod resource_columns;
+mod rows;
+mod selection;
+mod sum_column;
+mod taint_classes;
+#[cfg(test)]
+mod tests;
 
-pub use node_set::{NodeIndex, NodeSet};
+pub use image_columns::ImageColumn;
+pub use label_columns::{LabelColumn, ValueId};
+pub use node_set::{Iter, NodeIndex, NodeSet};
+pub use resource_columns::ScalarColumn;
+pub use taint_classes::TaintClass;
+
+use image_columns::ImageColumns;
+use label_columns::LabelColumns;
+use port_columns::PortColumns;
+use resource_columns::ResourceColumns;
+use rows::Rows;
+use taint_classes::TaintClasses;
+
+/// Hashed with a fixed seed, so that one sequence of changes always gives the same columns.
+type Map<K, V> = hashbrown::HashMap<K, V, FixedState>;
+
+/// The columns. Changes go in through four methods: [`set_node`](Self::set_node), [`remove_node`](Self::remove_node),
+/// [`add_pod`](Self::add_pod) and [`remove_pod`](Self::remove_pod).
+///
+/// Slices are [`capacity`](Self::capacity) long unless they say otherwise. Rows without a node hold zeros.
+#[derive(Debug, Clone, Default)]
+pub struct Columns {
+    version: u64,
+    changed_at: Vec<u64>,
+    rows: Rows,
+    /// Rows of nodes that have an object.
+    nodes: NodeSet,
+    node_count: usize,
+    unschedulable: NodeSet,
+    resources: ResourceColumns,
+    taints: TaintClasses,
+    labels: LabelColumns,
+    images: ImageColumns,
+    ports: PortColumns,
+}
+
+// === Changes ===
+
+impl Columns {
+    /// No nodes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds or updates a node, or gives a ghost its object. Nothing changes when the columns say the same already.
+    pub fn set_node(&mut self, node: &Node) {
+        let row = self.claim(&node.name);
+        let is_new = self.nodes.insert(row);
+        self.node_count += usize::from(is_new);
+        let schedulability_changed = if node.spec.unschedulable {
+            self.unschedulable.insert(row)
+        } else {
+            self.unschedulable.remove(row)
+        };
+        let changed = [
+            is_new,
+            schedulability_changed,
+            self.resources.set_allocatable(row, &node.status.allocatable),
+            self.taints.set(row, &node.spec.taints),
+            self.labels.set(row, &node.labels),
+            self.images.set(row, &node.status.images),
+        ];
+        if changed.contains(&true) {
+            self.touch(row);
+        }
+    }
+
+    /// Takes a node's object away. Its pods stay behind on a ghost; without pods the row becomes free.
+    pub fn remove_node(&mut self, name: &str) {
+        let Some(row) = self.rows.index_of(name).filter(|row| self.nodes.contains(*row)) else {
+            return;
+        };
+        self.nodes.remove(row);
+        self.node_count -= 1;
+        self.unschedulable.remove(row);
+        self.resources.set_allocatable(row, &crate::Allocatable::default());
+        self.taints.clear(row);
+        self.labels.set(row, &crate::Labels::default());
+        self.images.set(row, &[]);
+        self.touch(row);
+        self.release_if_empty(row);
+    }
+
+    /// Puts a pod on a node; if the node is not known, on a ghost of that name.
+    pub fn add_pod(&mut self, node: &str, footprint: &Footprint) {
+        let row = self.claim(node);
+        self.resources.add_pod(row, footprint);
+        for port in &footprint.host_ports {
+            self.ports.add(row, port);
+        }
+        self.touch(row);
+    }
+
+    /// Takes a pod off a node: the exact inverse of [`add_pod`](Self::add_pod) with the same footprint. A node without
+    /// pods is left alone.
+    pub fn remove_pod(&mut self, node: &str, footprint: &Footprint) {
+        let Some(row) = self
+            .rows
+            .index_of(node)
+            .filter(|row| self.resources.pod_count()[row.as_usize()] > 0)
+        else {
+            return;
+        };
+        self.resources.remove_pod(row, footprint);
+        for port in &footprint.host_ports {
+            self.ports.remove(row, port);
+        }
+        self.touch(row);
+        self.release_if_empty(row);
+    }
+
+    fn claim(&mut self, name: &str) -> NodeIndex {
+        let row = self.rows.claim(name);
+        let capacity = self.rows.capacity();
+        if self.changed_at.len() < capacity {
+            self.changed_at.resize(capacity, 0);
+            self.resources.grow(capacity);
+            self.taints.grow(capacity);
+        }
+        row
+    }
+
+    fn release_if_empty(&mut self, row: NodeIndex) {
+        if !self.nodes.contains(row) && self.resources.pod_count()[row.as_usize()] == 0 {
+            self.rows.release(row);
+        }
+    }
+
+    fn touch(&mut self, row: NodeIndex) {
+        self.version += 1;
+        self.changed_at[row.as_usize()] = self.version;
+    }
+}
+
+// === Rows ===
+
+impl Columns {
+    /// Rises with every change.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The version with which each row changed last. A row that went to another node has changed too.
+    pub fn changed_at(&self) -> &[u64] {
+        &self.changed_at
+    }
+
+    /// Nodes that have an object: all but ghosts.
+    pub fn nodes(&self) -> &NodeSet {
+        &self.nodes
+    }
+
+    /// How many nodes have an object.
+    pub fn node_count(&self) -> usize {
+        self.node_count
+    }
+
+    /// Length of the columns.
+    pub fn capacity(&self) -> usize {
+        self.rows.capacity()
+    }
+
+    /// The row of a node or ghost.
+    pub fn index_of(&self, name: &str) -> Option<NodeIndex> {
+        self.rows.index_of(name)
+    }
+
+    /// The name of the node or ghost in a row; empty for a free row.
+    pub fn name(&self, node: NodeIndex) -> &str {
+        self.rows.name(node)
+    }
+}
+
+// === Columns ===
+
+impl Columns {
+    /// Thousandths of a core that pods may use.
+    pub fn allocatable_cpu(&self) -> &[i64] {
+        &self.resources.allocatable_cpu
+    }
+
+    /// Bytes of memory that pods may use.
+    pub fn allocatable_memory(&self) -> &[i64] {
+        &self.resources.allocatable_memory
+    }
+
+    /// Bytes of ephemeral storage that pods may use.
+    pub fn allocatable_ephemeral_storage(&self) -> &[i64] {
+        &self.resources.allocatable_ephemeral_storage
+    }
+
+    /// How many pods there may be.
+    pub fn allowed_pods(&self) -> &[i64] {
+        &self.resources.allowed_pods
+    }
+
+    /// Thousandths of a core that the pods there request.
+    pub fn requested_cpu(&self) -> &[i64] {
+        self.resources.requested_cpu.values()
+    }
+
+    /// Bytes of memory that the pods there request.
+    pub fn requested_memory(&self) -> &[i64] {
+        self.resources.requested_memory.values()
+    }
+
+    /// Bytes of ephemeral storage that the pods there request.
+    pub fn requested_ephemeral_storage(&self) -> &[i64] {
+        self.resources.requested_ephemeral_storage.values()
+    }
+
+    /// As [`requested_cpu`](Self::requested_cpu), with defaults for containers that name none.
+    pub fn non_zero_cpu(&self) -> &[i64] {
+        self.resources.non_zero_cpu.values()
+    }
+
+    /// As [`requested_memory`](Self::requested_memory), with defaults for containers that name none.
+    pub fn non_zero_memory(&self) -> &[i64] {
+        self.resources.non_zero_memory.values()
+    }
+
+    /// How many pods there are.
+    pub fn pod_count(&self) -> &[i64] {
+        self.resources.pod_count()
+    }
+
+    /// An extended or other scalar resource, if some node or pod names it.
+    pub fn scalar(&self, name: &str) -> Option<ScalarColumn<'_>> {
+        self.resources.scalar(name)
+    }
+
+    /// Cordoned nodes.
+    pub fn unschedulable(&self) -> &NodeSet {
+        &self.unschedulable
+    }
+
+    /// The taints of each node, as a class. Of rows without a node it says nothing.
+    pub fn taint_class(&self) -> &[TaintClass] {
+        self.taints.classes()
+    }
+
+    /// The classes that nodes have, and their taints in the nodes' order.
+    pub fn taint_classes(&self) -> impl Iterator<Item = (TaintClass, &[Taint])> {
+        self.taints.iter()
+    }
+
+    /// The nodes that have exactly the taints of a class.
+    pub fn nodes_of_taint_class(&self, class: TaintClass) -> &NodeSet {
+        self.taints.nodes(class)
+    }
+
+    /// The taints of a node; none for a row without a node.
+    pub fn taints(&self, node: NodeIndex) -> &[Taint] {
+        self.taints.of(node)
+    }
+
+    /// The values of one label, if some node has it.
+    pub fn label_key(&self, key: &str) -> Option<LabelColumn<'_>> {
+        self.labels.column(key)
+    }
+
+    /// A node's value of one label.
+    pub fn label(&self, node: NodeIndex, key: &str) -> Option<&str> {
+        self.labels.of(node)?.get(key)
+    }
+
+    /// Nodes where one of the ports is taken.
+    pub fn port_conflicts(&self, wanted: &[HostPort]) -> NodeSet {
+        let mut taken = self.ports.conflicts(wanted);
+        taken.intersect_with(&self.nodes);
+        taken
+    }
+
+    /// An image by a name it is reported under, if some node has it.
+    pub fn image(&self, normalised: &str) -> Option<ImageColumn<'_>> {
+        self.images.column(normalised)
+    }
+}
+
+fn slot(names: &Map<CompactString, u32>, name: &str) -> Option<usize> {
+    names.get(name).map(|id| *id as usize)
+}

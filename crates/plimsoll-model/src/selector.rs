@@ -5,7 +5,7 @@ use crate::decode::or_default;
 use crate::{Labels, is_label_key, is_label_value};
 
 /// The only node field that a node selector may name.
-const NAME_FIELD: &str = "metadata.name";
+pub(crate) const NAME_FIELD: &str = "metadata.name";
 
 /// How a requirement compares a label with its values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]

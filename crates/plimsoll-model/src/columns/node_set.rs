@@ -13,6 +13,11 @@ impl NodeIndex {
         Self(row)
     }
 
+    /// There are never as many nodes as there are numbers.
+    pub(super) fn from_usize(row: usize) -> Self {
+        Self(u32::try_from(row).unwrap_or(u32::MAX))
+    }
+
     /// Its number.
     pub const fn as_u32(self) -> u32 {
         self.0
