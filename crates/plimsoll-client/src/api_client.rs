@@ -1,0 +1,290 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use plimsoll_config::ClientConnection;
+use tokio::time::timeout;
+
+use crate::api_status::ApiStatus;
+use crate::fence::{Fence, FenceClosed};
+use crate::{Clock, RateLimit, TermToken};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const STRATEGIC_MERGE: HeaderValue = HeaderValue::from_static("application/strategic-merge-patch+json");
+/// As long as kube-apiserver itself works on a request that names no time-out.
+const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A way to the API server: each request names its sender, waits for the rate limit and ends within a time-out.
+///
+/// It never repeats a request by itself. It is cheap to clone; clones share the connections and the rate limit.
+#[derive(Clone)]
+pub struct ApiClient {
+    client: kube::Client,
+    clock: Arc<dyn Clock>,
+    limit: Option<Arc<RateLimit>>,
+    user_agent: HeaderValue,
+    request_timeout: Duration,
+}
+
+impl fmt::Debug for ApiClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiClient")
+            .field("user_agent", &self.user_agent)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) body: Bytes,
+}
+
+impl Reply {
+    /// What a refusal says.
+    pub(crate) fn refusal(&self) -> ApiStatus {
+        ApiStatus::decode(self.status, &self.body)
+    }
+
+    /// How long the server asks to wait, from header or body.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        self.retry_after.or_else(|| self.refusal().retry_after())
+    }
+}
+
+/// Why there is no whole answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SendError {
+    /// The server certainly has not seen the request.
+    #[error("not sent: {0}")]
+    NotSent(NotSent),
+    /// The server may have seen and may still carry out the request.
+    #[error("{0}")]
+    Unknown(String),
+}
+
+/// Why a request certainly never reached the server.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotSent {
+    /// The term does not allow writes any more: cancelled, or past its deadline.
+    #[error("the term is over")]
+    TermOver,
+    /// No connection could be made.
+    #[error("{0}")]
+    NoConnection(String),
+}
+
+impl ApiClient {
+    /// A client over any stack of services, real or in process. Must be called within a tokio runtime when `client`
+    /// was built there.
+    pub fn new(client: kube::Client, clock: Arc<dyn Clock>) -> Self {
+        let user_agent = HeaderValue::from_static("plimsoll");
+        Self {
+            client,
+            clock,
+            limit: None,
+            user_agent,
+            request_timeout: DEFAULT_REQUEST_TIMEOUT,
+        }
+    }
+
+    /// The same client under `connection`'s limit of requests per second.
+    #[must_use]
+    pub fn with_rate_limit(self, connection: &ClientConnection) -> Self {
+        Self {
+            limit: RateLimit::new(connection).map(Arc::new),
+            ..self
+        }
+    }
+
+    /// The same client under another name.
+    #[must_use]
+    pub fn with_user_agent(self, user_agent: HeaderValue) -> Self {
+        Self { user_agent, ..self }
+    }
+
+    /// The same client with another bound on requests that are no watch.
+    #[must_use]
+    pub fn with_request_timeout(self, request_timeout: Duration) -> Self {
+        Self {
+            request_timeout,
+            ..self
+        }
+    }
+
+    /// The clock that its deadlines are made of.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.request_timeout
+    }
+
+    /// Sends one request, and collects the answer.
+    pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Reply, SendError> {
+        self.wait_for_turn().await;
+        self.exchange(request, self.request_timeout).await
+    }
+
+    /// Sends a write of a term: the guard is passed after the rate limit, immediately before the request goes.
+    pub(crate) async fn send_fenced(
+        &self,
+        token: &Arc<TermToken>,
+        mut request: Request<Bytes>,
+    ) -> Result<Reply, SendError> {
+        self.wait_for_turn().await;
+        let Some(write) = token.begin(self.clock.now()) else {
+            return Err(SendError::NotSent(NotSent::TermOver));
+        };
+        request
+            .extensions_mut()
+            .insert(Fence::new(Arc::clone(token), Arc::clone(&self.clock)));
+        let outcome = self.exchange(request, token.write_timeout()).await;
+        let definite = match &outcome {
+            Ok(reply) => is_definite(reply.status),
+            Err(SendError::NotSent(_)) => true,
+            Err(SendError::Unknown(_)) => false,
+        };
+        if definite {
+            write.answered();
+        }
+        outcome
+    }
+
+    /// Sends a request whose answer is a stream. The time-out covers the way to the first byte.
+    pub(crate) async fn open(&self, request: Request<Bytes>) -> Result<Response<Body>, SendError> {
+        self.wait_for_turn().await;
+        match timeout(self.request_timeout, self.client.send(self.dress(request))).await {
+            Ok(answer) => answer.map_err(|error| send_error(&error)),
+            Err(_) => Err(SendError::Unknown("no answer in time".to_owned())),
+        }
+    }
+
+    async fn exchange(&self, request: Request<Bytes>, within: Duration) -> Result<Reply, SendError> {
+        let exchange = async {
+            let response = self
+                .client
+                .send(self.dress(request))
+                .await
+                .map_err(|error| send_error(&error))?;
+            whole(response).await
+        };
+        match timeout(within, exchange).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(SendError::Unknown("no answer in time".to_owned())),
+        }
+    }
+
+    async fn wait_for_turn(&self) {
+        if let Some(limit) = &self.limit {
+            limit.acquire().await;
+        }
+    }
+
+    fn dress(&self, mut request: Request<Bytes>) -> Request<Body> {
+        let headers = request.headers_mut();
+        headers.insert(USER_AGENT, self.user_agent.clone());
+        headers.insert(ACCEPT, JSON);
+        request.map(Body::from)
+    }
+}
+
+/// Collects an answer. One that breaks off counts as none: its end may have told of a failure.
+pub(crate) async fn whole(response: Response<Body>) -> Result<Reply, SendError> {
+    let (head, body) = response.into_parts();
+    let retry_after = retry_after(&head.headers);
+    match body.collect().await {
+        Ok(body) => Ok(Reply {
+            status: head.status,
+            retry_after,
+            body: body.to_bytes(),
+        }),
+        Err(error) => Err(SendError::Unknown(format!(
+            "answer {} was cut: {}",
+            head.status,
+            chain(&error)
+        ))),
+    }
+}
+
+/// Whether a status tells for certain if a write was applied. A server error or time-out does not.
+pub(crate) fn is_definite(status: StatusCode) -> bool {
+    !status.is_server_error() && status != StatusCode::REQUEST_TIMEOUT
+}
+
+/// `Retry-After` in seconds, as kube-apiserver sends it.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let seconds: u32 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Some(Duration::from_secs(u64::from(seconds)))
+}
+
+fn send_error(error: &kube::Error) -> SendError {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(current) = source {
+        if current.is::<FenceClosed>() {
+            return SendError::NotSent(NotSent::TermOver);
+        }
+        let never_connected = current
+            .downcast_ref::<hyper_util::client::legacy::Error>()
+            .is_some_and(|error| error.is_connect());
+        if never_connected {
+            return SendError::NotSent(NotSent::NoConnection(chain(error)));
+        }
+        source = current.source();
+    }
+    SendError::Unknown(chain(error))
+}
+
+/// An error with its causes, each once.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// A request without a body.
+pub(crate) fn get(path_and_query: &str) -> Request<Bytes> {
+    request(Method::GET, path_and_query, Bytes::new(), None)
+}
+
+/// A request that creates.
+pub(crate) fn post(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
+    request(Method::POST, path_and_query, body.into(), Some(JSON))
+}
+
+/// A request that replaces.
+pub(crate) fn put(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
+    request(Method::PUT, path_and_query, body.into(), Some(JSON))
+}
+
+/// A strategic merge patch.
+pub(crate) fn patch(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
+    request(Method::PATCH, path_and_query, body.into(), Some(STRATEGIC_MERGE))
+}
+
+fn request(method: Method, path_and_query: &str, body: Bytes, content_type: Option<HeaderValue>) -> Request<Bytes> {
+    let mut request = Request::new(body);
+    *request.method_mut() = method;
+    // Names that reach here are checked by the server that gave them; anything else goes to a path that is not there.
+    *request.uri_mut() = path_and_query.parse().unwrap_or_default();
+    if let Some(content_type) = content_type {
+        request.headers_mut().insert(CONTENT_TYPE, content_type);
+    }
+    request
+}

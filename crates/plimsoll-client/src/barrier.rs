@@ -1,0 +1,75 @@
+use plimsoll_model::ResourceVersion;
+use serde::Deserialize;
+use tokio::sync::mpsc::Sender;
+
+use crate::api_client::{ApiClient, get};
+use crate::watch::stream::{End, WatchStream};
+use crate::{WatchBatch, WatchedKind};
+
+/// The shortest watch that still gets a bookmark: kube-apiserver sends one two seconds before the end.
+const PROGRESS_SECONDS: u64 = 3;
+
+/// Why a barrier got no further.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BarrierError {
+    /// The history at the version asked for is gone; the main watch will list anew and get there by itself.
+    #[error("history is gone: {0}")]
+    Expired(String),
+    /// No answer, or a refusal; worth another try.
+    #[error("{0}")]
+    Failed(String),
+    /// Nobody receives the events any more.
+    #[error("nobody receives")]
+    ReceiverGone,
+}
+
+#[derive(Deserialize)]
+struct WireHead {
+    metadata: WireMeta,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMeta {
+    resource_version: String,
+}
+
+/// A version that holds everything of one kind that was written before this call: that of a consistent list of one
+/// item. Comparable with versions of the same kind only.
+pub async fn consistent_version<K: WatchedKind>(client: &ApiClient) -> Result<ResourceVersion, BarrierError> {
+    let failed = |error: &dyn std::fmt::Display| BarrierError::Failed(error.to_string());
+    let reply = client
+        .send(get(&format!("{}?limit=1", K::PATH)))
+        .await
+        .map_err(|error| failed(&error))?;
+    if !reply.status.is_success() {
+        return Err(failed(&crate::write::status_text(&reply)));
+    }
+    let head: WireHead = serde_json::from_slice(&reply.body).map_err(|error| failed(&error))?;
+    head.metadata.resource_version.parse().map_err(|error| failed(&error))
+}
+
+/// Makes a quiet watch say how far it is: a second, short watch from the cached version `from`, into the same `sink`.
+///
+/// It delivers what happened since and ends with a bookmark, after about a second instead of up to a minute. Both
+/// watches may deliver the same events; whoever receives them ignores versions that are already applied. Returns the
+/// last version delivered, which may still be short of the one wanted: ask again from there.
+pub async fn force_progress<K: WatchedKind>(
+    client: &ApiClient,
+    from: ResourceVersion,
+    sink: &Sender<WatchBatch<K::Object>>,
+) -> Result<ResourceVersion, BarrierError> {
+    let end = match WatchStream::<K>::open(client, from, PROGRESS_SECONDS).await {
+        Ok(mut stream) => match stream.deliver(sink).await {
+            End::Closed | End::Listed => return Ok(stream.position()),
+            end => end,
+        },
+        Err(end) => end,
+    };
+    Err(match end {
+        End::Expired { reason } => BarrierError::Expired(reason),
+        End::ReceiverGone => BarrierError::ReceiverGone,
+        End::Cut { reason, .. } | End::StreamingRefused { reason } => BarrierError::Failed(reason),
+        End::Closed | End::Listed => BarrierError::Failed("the watch did not begin".to_owned()),
+    })
+}

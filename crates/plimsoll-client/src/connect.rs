@@ -1,0 +1,237 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use hyper_util::client::legacy::Client as HyperClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::ConfigExt;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use plimsoll_config::{ClientConnection, ElectionConfig};
+use tower::{BoxError, ServiceBuilder};
+
+use crate::fence::fenced;
+use crate::{ApiClient, Clock};
+
+/// A connection that is silent for this long is probed, and given up after a few unanswered probes: a watch would
+/// otherwise not notice a peer that vanished without a word.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where the API server is, as kube-scheduler's flags say it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Access {
+    /// `--kubeconfig`.
+    pub kubeconfig: Option<PathBuf>,
+    /// `--master`: overrides the server of the kubeconfig; without one it stands alone.
+    pub master: Option<String>,
+}
+
+/// The API server cannot be reached for a reason that waiting does not cure.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The kubeconfig is missing or faulty.
+    #[error("cannot use kubeconfig {path}")]
+    Kubeconfig {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<kube::config::KubeconfigError>,
+    },
+    /// Neither flag is given and this is no pod with a service account.
+    #[error("neither --kubeconfig nor --master is given, and the in-cluster configuration is not usable")]
+    InCluster(#[source] Box<kube::config::InClusterError>),
+    /// `--master` is no address.
+    #[error("--master {master:?} is no URL")]
+    Master {
+        /// As given.
+        master: String,
+        /// Why.
+        #[source]
+        source: http::uri::InvalidUri,
+    },
+    /// The kubeconfig asks for something that this client does not do.
+    #[error("{0} is not supported")]
+    Unsupported(&'static str),
+    /// Credentials or certificates cannot be used.
+    #[error("cannot set up credentials or TLS")]
+    Credentials(#[source] Box<kube::Error>),
+}
+
+/// The two ways to the API server that a scheduler keeps apart: a full rate limit or a stuck request on one must not
+/// keep the other from renewing the lease.
+#[derive(Debug, Clone)]
+pub struct Connections {
+    /// For everything but the lease.
+    pub main: ApiClient,
+    /// For the lease: no rate limit, and a time-out of half the renew deadline but at least a second.
+    pub leader_election: ApiClient,
+}
+
+/// Connects as kube-scheduler does. No request is made yet; must be called within a tokio runtime.
+pub async fn connect(
+    access: &Access,
+    connection: &ClientConnection,
+    election: &ElectionConfig,
+    clock: Arc<dyn Clock>,
+) -> Result<Connections, ConnectError> {
+    let config = load_config(access).await?;
+    let main = ApiClient::new(client(&config)?, Arc::clone(&clock));
+    let leader_election = ApiClient::new(client(&config)?, clock);
+    Ok(separate(main, leader_election, connection, election))
+}
+
+/// Gives two clients their names, limits and time-outs. For tests and simulations, over services in process.
+pub fn separate(
+    main: ApiClient,
+    leader_election: ApiClient,
+    connection: &ClientConnection,
+    election: &ElectionConfig,
+) -> Connections {
+    Connections {
+        main: main
+            .with_user_agent(user_agent("scheduler"))
+            .with_rate_limit(connection),
+        leader_election: leader_election
+            .with_user_agent(user_agent("leader-election"))
+            .with_request_timeout(lease_request_timeout(election)),
+    }
+}
+
+fn lease_request_timeout(election: &ElectionConfig) -> Duration {
+    (election.renew_deadline / 2).max(Duration::from_secs(1))
+}
+
+/// Reads addresses and credentials.
+pub async fn load_config(access: &Access) -> Result<kube::Config, ConnectError> {
+    let mut config = match (&access.kubeconfig, &access.master) {
+        (Some(path), _) => from_file(path).await?,
+        (None, Some(master)) => kube::Config::new(parse_master(master)?),
+        (None, None) => kube::Config::incluster().map_err(|source| ConnectError::InCluster(Box::new(source)))?,
+    };
+    if let Some(master) = &access.master {
+        config.cluster_url = parse_master(master)?;
+    }
+    // A repeated POST of a binding is decided by the owner of the claim, never by the client.
+    config.default_retry = false;
+    Ok(config)
+}
+
+async fn from_file(path: &PathBuf) -> Result<kube::Config, ConnectError> {
+    let failed = |source| ConnectError::Kubeconfig {
+        path: path.clone(),
+        source: Box::new(source),
+    };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+        .await
+        .map_err(failed)
+}
+
+fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
+    let url = if master.contains("://") {
+        master.to_owned()
+    } else {
+        format!("http://{master}")
+    };
+    url.parse().map_err(|source| ConnectError::Master {
+        master: master.to_owned(),
+        source,
+    })
+}
+
+/// Our own stack over kube's parts: HTTP/1.1, so that no request waits behind a watch; no retries; no request logging,
+/// which would log every outage at error level for each request; and the fence innermost, at the connection.
+fn client(config: &kube::Config) -> Result<kube::Client, ConnectError> {
+    let failed = |source| ConnectError::Credentials(Box::new(source));
+    if config.proxy_url.is_some() {
+        return Err(ConnectError::Unsupported("a proxy-url in the kubeconfig"));
+    }
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(
+        config
+            .connect_timeout
+            .map_or(CONNECT_TIMEOUT, |own| own.min(CONNECT_TIMEOUT)),
+    ));
+    connector.set_keepalive(Some(KEEPALIVE));
+    connector.set_keepalive_interval(Some(KEEPALIVE));
+    connector.set_keepalive_retries(Some(3));
+    let connector = config
+        .rustls_https_connector_with_connector(connector)
+        .map_err(failed)?;
+    let connection = HyperClient::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .build(connector);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .layer(config.extra_headers_layer().map_err(failed)?)
+        .option_layer(config.auth_layer().map_err(failed)?)
+        .map_err(BoxError::from)
+        .service(fenced(connection));
+    Ok(kube::Client::new(service, config.default_namespace.clone()))
+}
+
+/// `plimsoll/0.1.0 (linux/amd64) scheduler`: the form of Kubernetes' own components, with Go's names of platforms.
+fn user_agent(purpose: &str) -> HeaderValue {
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let text = format!(
+        "plimsoll/{} ({}/{arch}) {purpose}",
+        env!("CARGO_PKG_VERSION"),
+        std::env::consts::OS
+    );
+    HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("plimsoll"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_agents_tell_the_two_clients_apart() {
+        let agent = user_agent("leader-election");
+        let text = agent.to_str().unwrap();
+        assert!(
+            text.starts_with("plimsoll/0.") && text.ends_with(") leader-election"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_lease_client_waits_half_the_renew_deadline_but_at_least_a_second() {
+        let election = |seconds| ElectionConfig {
+            renew_deadline: Duration::from_secs(seconds),
+            ..ElectionConfig::default()
+        };
+        assert_eq!(lease_request_timeout(&election(10)), Duration::from_secs(5));
+        assert_eq!(lease_request_timeout(&election(1)), Duration::from_secs(1));
+    }
+
+    #[tokio::test]
+    async fn master_alone_names_the_server_and_nothing_is_retried() {
+        let access = Access {
+            kubeconfig: None,
+            master: Some("127.0.0.1:8080".to_owned()),
+        };
+        let config = load_config(&access).await.unwrap();
+        assert_eq!(config.cluster_url.to_string(), "http://127.0.0.1:8080/");
+        assert!(!config.default_retry);
+    }
+
+    #[tokio::test]
+    async fn a_missing_kubeconfig_is_named_in_the_error() {
+        let access = Access {
+            kubeconfig: Some("/no/such/file".into()),
+            master: None,
+        };
+        let error = load_config(&access).await.unwrap_err();
+        assert_eq!(error.to_string(), "cannot use kubeconfig /no/such/file");
+    }
+}

@@ -1,0 +1,32 @@
+//! Everything that talks to the API server: watches decoded straight into the model, bindings, status patches, events
+//! and leases.
+//!
+//! Three things hold throughout. Nothing is repeated behind the caller's back: what an unknown outcome means is for the
+//! owner of the state to decide. Every write of a term passes the fence of its [`TermToken`]. And time and chance come
+//! from outside ([`Clock`], tokio's timers, a seeded generator), so that all of it runs in process on paused time over
+//! `kube::Client::new(service, namespace)`.
+
+mod api_client;
+mod api_status;
+mod barrier;
+mod clock;
+mod connect;
+mod event_writer;
+mod fence;
+mod lease;
+mod rate_limit;
+mod term_token;
+mod watch;
+mod write;
+
+pub use api_client::{ApiClient, NotSent};
+pub use barrier::{BarrierError, consistent_version, force_progress};
+pub use clock::{Clock, SystemClock, VirtualClock, micros_text, seconds_text};
+pub use connect::{Access, ConnectError, Connections, connect, load_config, separate};
+pub use event_writer::{EventRecord, EventReply, EventSeries, EventType, EventWriter, ObjectReference};
+pub use fence::{Fence, FenceClosed, FencedBody, fenced};
+pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
+pub use rate_limit::RateLimit;
+pub use term_token::{TermToken, WriteUnderWay};
+pub use watch::{Nodes, Pods, UndecodableObject, Watch, WatchBatch, WatchEvent, WatchedKind};
+pub use write::{BindReply, ConditionPatch, NominationPatch, PatchReply, PodRead, PodStatusPatch};

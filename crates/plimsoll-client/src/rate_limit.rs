@@ -1,0 +1,87 @@
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use plimsoll_config::ClientConnection;
+use tokio::time::Instant;
+
+/// A token bucket with client-go's meaning of `qps` and `burst`: callers are served in the order they came.
+#[derive(Debug)]
+pub struct RateLimit {
+    interval: Duration,
+    burst: u32,
+    /// When the bucket was, or will be, full again. Tokens are spent by moving it ahead, even past the present.
+    full_at: Mutex<Instant>,
+}
+
+impl RateLimit {
+    /// The limit that `connection` asks for; none when its `qps` is zero or negative, or either number is useless.
+    pub fn new(connection: &ClientConnection) -> Option<Self> {
+        let qps = f64::from(connection.qps);
+        if !qps.is_finite() || qps <= 0.0 {
+            return None;
+        }
+        let interval = Duration::try_from_secs_f64(qps.recip()).ok()?;
+        Some(Self {
+            interval,
+            burst: connection.burst.max(1),
+            full_at: Mutex::new(Instant::now()),
+        })
+    }
+
+    /// Waits until a request may go. A caller that gives up while waiting has spent its turn.
+    pub async fn acquire(&self) {
+        let turn = self.reserve(Instant::now());
+        tokio::time::sleep_until(turn).await;
+    }
+
+    fn reserve(&self, now: Instant) -> Instant {
+        let mut full_at = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
+        *full_at = (*full_at).max(now) + self.interval;
+        // With `burst` tokens saved, a request goes at once while the bucket fills within `burst` intervals.
+        let saved = self.interval * self.burst;
+        (*full_at).checked_sub(saved).map_or(now, |turn| turn.max(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(qps: f32, burst: u32) -> Option<RateLimit> {
+        RateLimit::new(&ClientConnection { qps, burst })
+    }
+
+    async fn taken(limit: &RateLimit, count: u32) -> Duration {
+        let start = Instant::now();
+        for _ in 0..count {
+            limit.acquire().await;
+        }
+        start.elapsed()
+    }
+
+    #[test]
+    fn a_qps_that_is_not_positive_switches_the_limit_off() {
+        assert!(limit(-1.0, 10).is_none());
+        assert!(limit(0.0, 10).is_none());
+        assert!(limit(f32::NAN, 10).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_burst_goes_at_once_and_the_rest_at_the_sustained_rate() {
+        let limit = limit(10.0, 5).unwrap();
+        assert_eq!(taken(&limit, 5).await, Duration::ZERO);
+        let waited = taken(&limit, 10).await;
+        assert!(
+            waited >= Duration::from_millis(999) && waited <= Duration::from_millis(1010),
+            "{waited:?}"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tokens_saved_while_idle_never_exceed_the_burst() {
+        let limit = limit(10.0, 5).unwrap();
+        tokio::time::advance(Duration::from_secs(60)).await;
+        assert_eq!(taken(&limit, 5).await, Duration::ZERO);
+        assert!(taken(&limit, 1).await >= Duration::from_millis(99));
+    }
+}

@@ -1,0 +1,306 @@
+//! List and watch of one kind, decoded straight into the model.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_model::{DecodeError, Node, ObjectName, Pod, ResourceVersion, Uid, decode_node, decode_pod};
+use rand_chacha::ChaCha8Rng;
+use rand_core::RngCore;
+use tokio::sync::mpsc::Sender;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use self::backoff::Backoff;
+use self::stream::{End, WatchStream};
+use crate::ApiClient;
+
+mod backoff;
+mod frame;
+mod list;
+pub(crate) mod stream;
+mod wire;
+
+/// A kind that can be watched: where it is, and how it is read.
+pub trait WatchedKind: fmt::Debug + Send + Sync + 'static {
+    /// What its objects are decoded into.
+    type Object: fmt::Debug + Send + Sync + 'static;
+    /// The plural, for logs.
+    const NAME: &'static str;
+    /// Path of the collection over all namespaces.
+    const PATH: &'static str;
+    /// Field selector of list and watch, percent-encoded.
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    /// Reads one object.
+    fn decode(json: &[u8]) -> Result<Self::Object, DecodeError>;
+
+    /// Which object it is.
+    fn name(object: &Self::Object) -> ObjectName;
+
+    /// The version of its content.
+    fn version(object: &Self::Object) -> ResourceVersion;
+}
+
+/// Pods that are not finished: one that ends is seen as deleted, as in kube-scheduler.
+#[derive(Debug, Clone, Copy)]
+pub struct Pods;
+
+impl WatchedKind for Pods {
+    type Object = Pod;
+    const NAME: &'static str = "pods";
+    const PATH: &'static str = "/api/v1/pods";
+    const FIELD_SELECTOR: Option<&'static str> = Some("status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed");
+
+    fn decode(json: &[u8]) -> Result<Pod, DecodeError> {
+        decode_pod(json)
+    }
+
+    fn name(pod: &Pod) -> ObjectName {
+        pod.name.clone()
+    }
+
+    fn version(pod: &Pod) -> ResourceVersion {
+        pod.resource_version
+    }
+}
+
+/// All nodes.
+#[derive(Debug, Clone, Copy)]
+pub struct Nodes;
+
+impl WatchedKind for Nodes {
+    type Object = Node;
+    const NAME: &'static str = "nodes";
+    const PATH: &'static str = "/api/v1/nodes";
+
+    fn decode(json: &[u8]) -> Result<Node, DecodeError> {
+        decode_node(json)
+    }
+
+    fn name(node: &Node) -> ObjectName {
+        ObjectName::new("", node.name.clone())
+    }
+
+    fn version(node: &Node) -> ResourceVersion {
+        node.resource_version
+    }
+}
+
+/// An object that could not be decoded. It concerns that object alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndecodableObject {
+    /// Which it is; empty when not even that can be read.
+    pub name: ObjectName,
+    /// Its version; when that can't be read either, the last one known before it.
+    pub version: ResourceVersion,
+    /// Why.
+    pub error: String,
+}
+
+/// What a watch says. Versions only grow, save that a `Replace` may repeat what is known.
+#[derive(Debug, Clone)]
+pub enum WatchEvent<T> {
+    /// The whole collection at one version: whatever is not in it is gone, save what is undecodable.
+    Replace {
+        /// What could be decoded.
+        objects: Vec<Arc<T>>,
+        /// What could not.
+        undecodable: Vec<UndecodableObject>,
+        /// The version of the collection.
+        version: ResourceVersion,
+    },
+    /// An object came or changed.
+    Upsert(Arc<T>),
+    /// An object is gone.
+    Delete {
+        /// Its name.
+        name: ObjectName,
+        /// Its identity.
+        uid: Uid,
+        /// The version of the deletion.
+        version: ResourceVersion,
+    },
+    /// An object came or changed and can't be decoded.
+    Undecodable(UndecodableObject),
+    /// Everything up to this version has been said.
+    Progress(ResourceVersion),
+}
+
+/// Events in order, as many as were ready together.
+#[derive(Debug, Clone)]
+pub struct WatchBatch<T> {
+    /// Never empty.
+    pub events: Vec<WatchEvent<T>>,
+}
+
+/// An endless list and watch of one kind.
+///
+/// ```text
+///          ┌────────── 410, history lost ──────────┐
+///          ▼                                       │
+///   list (streaming, else paged) ──▶ Replace ──▶ follow ──▶ Upsert, Delete, Progress …
+///          ▲        │                              │  ▲
+///          └ failed ┘                              └──┘ cut or ended: go on from the last version
+/// ```
+///
+/// A streaming list is asked without a version, which makes it consistent. A server that refuses it is asked for pages
+/// instead, from then on. Time between tries grows from 0.8 s to 30 s with jitter from the given generator, is never
+/// shorter than the server's `Retry-After`, and starts over once a watch delivers.
+#[derive(Debug)]
+pub struct Watch<K> {
+    client: ApiClient,
+    random: ChaCha8Rng,
+    backoff: Backoff,
+    streaming: bool,
+    position: Option<ResourceVersion>,
+    kind: PhantomData<K>,
+}
+
+impl<K: WatchedKind> Watch<K> {
+    /// A watch that has seen nothing yet. `random` spreads reconnects; give each watch its own.
+    pub fn new(client: ApiClient, random: ChaCha8Rng) -> Self {
+        let backoff = Backoff::default();
+        Self {
+            client,
+            random,
+            backoff,
+            streaming: true,
+            position: None,
+            kind: PhantomData,
+        }
+    }
+
+    /// Asks for pages from the start, for servers whose streaming lists are not wanted.
+    #[must_use]
+    pub fn without_streaming_list(self) -> Self {
+        Self {
+            streaming: false,
+            ..self
+        }
+    }
+
+    /// Runs until `stop`, or until nobody receives any more. A full `sink` holds the watch back.
+    pub async fn run(mut self, sink: Sender<WatchBatch<K::Object>>, stop: CancellationToken) {
+        if Box::pin(stop.run_until_cancelled(self.drive(&sink))).await.is_some() {
+            tracing::debug!(kind = K::NAME, "Watch ends: nobody receives it");
+        }
+    }
+
+    async fn drive(&mut self, sink: &Sender<WatchBatch<K::Object>>) {
+        loop {
+            let started = Instant::now();
+            let round = match self.position {
+                None if self.streaming => self.list_streaming(sink).await,
+                None => self.list_paged(sink).await,
+                Some(from) => self.follow(from, sink).await,
+            };
+            if round.delivered {
+                self.backoff.reset();
+            }
+            let healthy = round.delivered && started.elapsed() >= SHORT_WATCH;
+            match round.end {
+                End::ReceiverGone => return,
+                End::Listed => {}
+                End::StreamingRefused { reason } => {
+                    tracing::info!(kind = K::NAME, reason, "Streaming list refused, listing by pages");
+                    self.streaming = false;
+                }
+                End::Expired { reason } => {
+                    tracing::info!(kind = K::NAME, reason, "Watch expired, listing anew");
+                    self.position = None;
+                    self.pause(self.backoff.is_fresh(), None).await;
+                }
+                End::Closed => {
+                    tracing::debug!(kind = K::NAME, "Watch closed by the server, going on");
+                    self.pause(healthy || started.elapsed() >= SHORT_WATCH, None).await;
+                }
+                End::Cut { reason, retry_after } => {
+                    tracing::warn!(kind = K::NAME, reason, "Watch broken, going on from the last version");
+                    self.pause(healthy && retry_after.is_none(), retry_after).await;
+                }
+            }
+        }
+    }
+
+    /// Waits before the next try; a try that may go at once still counts, in case it fails at once too.
+    async fn pause(&mut self, at_once: bool, retry_after: Option<Duration>) {
+        let delay = self.backoff.next(&mut self.random);
+        if !at_once {
+            tokio::time::sleep(delay.max(retry_after.unwrap_or_default())).await;
+        }
+    }
+
+    async fn follow(&mut self, from: ResourceVersion, sink: &Sender<WatchBatch<K::Object>>) -> Round {
+        let seconds = self.watch_seconds();
+        let mut stream = match WatchStream::<K>::open(&self.client, from, seconds).await {
+            Ok(stream) => stream,
+            Err(end) => return Round { end, delivered: false },
+        };
+        self.deliver(&mut stream, sink).await
+    }
+
+    async fn deliver(&mut self, stream: &mut WatchStream<K>, sink: &Sender<WatchBatch<K::Object>>) -> Round {
+        let before = stream.delivered();
+        let end = stream.deliver(sink).await;
+        self.position = Some(stream.position());
+        Round {
+            end,
+            delivered: stream.delivered() > before,
+        }
+    }
+
+    async fn list_streaming(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
+        let seconds = self.watch_seconds();
+        let listed = match WatchStream::<K>::open_list(&self.client, seconds).await {
+            Ok(mut stream) => stream.collect_initial().await.map(|initial| (stream, initial)),
+            Err(end) => Err(end),
+        };
+        match listed {
+            Ok((mut stream, initial)) => {
+                if sink.send(WatchBatch { events: vec![initial] }).await.is_err() {
+                    return Round {
+                        end: End::ReceiverGone,
+                        delivered: false,
+                    };
+                }
+                self.deliver(&mut stream, sink).await
+            }
+            Err(end) => Round { end, delivered: false },
+        }
+    }
+
+    async fn list_paged(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
+        let (event, version) = match list::pages::<K>(&self.client).await {
+            Ok(listed) => listed,
+            Err(end) => return Round { end, delivered: false },
+        };
+        if sink.send(WatchBatch { events: vec![event] }).await.is_err() {
+            return Round {
+                end: End::ReceiverGone,
+                delivered: false,
+            };
+        }
+        self.position = Some(version);
+        Round {
+            end: End::Listed,
+            delivered: false,
+        }
+    }
+
+    /// Between 5 and 10 minutes, so that watches of many clients do not end together.
+    fn watch_seconds(&mut self) -> u64 {
+        300 + u64::from(self.random.next_u32() % 301)
+    }
+}
+
+/// A watch that lived shorter than this and ended is not worth repeating at once.
+const SHORT_WATCH: Duration = Duration::from_secs(1);
+
+/// How one request of a watch went.
+struct Round {
+    end: End,
+    /// Whether a watch, not only a list, said anything.
+    delivered: bool,
+}

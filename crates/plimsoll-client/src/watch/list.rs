@@ -1,0 +1,130 @@
+use std::sync::Arc;
+
+use http::StatusCode;
+use plimsoll_model::ResourceVersion;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::stream::{End, refused};
+use super::wire::undecodable_object;
+use super::{UndecodableObject, WatchEvent, WatchedKind};
+use crate::ApiClient;
+use crate::api_client::{Reply, get};
+
+/// Objects in one page, as client-go asks.
+const PAGE: u32 = 500;
+
+#[derive(Deserialize)]
+struct WireList<'a> {
+    metadata: WireListMeta,
+    #[serde(borrow, default)]
+    items: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireListMeta {
+    resource_version: String,
+    #[serde(rename = "continue", default)]
+    next: Option<String>,
+}
+
+/// Lists the whole collection as it is now, by pages. Should a page expire meanwhile, everything is asked at once.
+pub(super) async fn pages<K: WatchedKind>(client: &ApiClient) -> Result<(WatchEvent<K::Object>, ResourceVersion), End> {
+    let mut listed = Listed::<K>::default();
+    let mut next = Some(String::new());
+    let mut limit = Some(PAGE);
+    while let Some(token) = next.take() {
+        let reply = client
+            .send(get(&page_path::<K>(limit, &token)))
+            .await
+            .map_err(|error| End::cut(error.to_string()))?;
+        if reply.status == StatusCode::GONE && limit.is_some() {
+            listed = Listed::default();
+            limit = None;
+            next = Some(String::new());
+            continue;
+        }
+        next = listed.take_page(&reply)?;
+    }
+    let version = listed
+        .version
+        .ok_or_else(|| End::cut("a list without a version".to_owned()))?;
+    Ok((
+        WatchEvent::Replace {
+            objects: listed.objects,
+            undecodable: listed.undecodable,
+            version,
+        },
+        version,
+    ))
+}
+
+struct Listed<K: WatchedKind> {
+    objects: Vec<Arc<K::Object>>,
+    undecodable: Vec<UndecodableObject>,
+    version: Option<ResourceVersion>,
+}
+
+impl<K: WatchedKind> Default for Listed<K> {
+    fn default() -> Self {
+        Self {
+            objects: Vec::new(),
+            undecodable: Vec::new(),
+            version: None,
+        }
+    }
+}
+
+impl<K: WatchedKind> Listed<K> {
+    /// Takes one page and returns the token of the next.
+    fn take_page(&mut self, reply: &Reply) -> Result<Option<String>, End> {
+        if !reply.status.is_success() {
+            return Err(refused(reply));
+        }
+        let broken = |error: &dyn std::fmt::Display| End::cut(format!("cannot read a list: {error}"));
+        let page: WireList<'_> = serde_json::from_slice(&reply.body).map_err(|error| broken(&error))?;
+        let version = page.metadata.resource_version.parse().map_err(|error| broken(&error))?;
+        self.version = Some(version);
+        for item in page.items.unwrap_or_default() {
+            let json = item.get().as_bytes();
+            match K::decode(json) {
+                Ok(object) => self.objects.push(Arc::new(object)),
+                Err(error) => self
+                    .undecodable
+                    .push(undecodable_object(json, version, &error.to_string())),
+            }
+        }
+        Ok(page.metadata.next.filter(|token| !token.is_empty()))
+    }
+}
+
+fn page_path<K: WatchedKind>(limit: Option<u32>, token: &str) -> String {
+    let mut query: Vec<String> = Vec::new();
+    if let Some(selector) = K::FIELD_SELECTOR {
+        query.push(format!("fieldSelector={selector}"));
+    }
+    if let Some(limit) = limit {
+        query.push(format!("limit={limit}"));
+    }
+    if !token.is_empty() {
+        query.push(format!("continue={}", percent_encoded(token)));
+    }
+    if query.is_empty() {
+        K::PATH.to_owned()
+    } else {
+        format!("{}?{}", K::PATH, query.join("&"))
+    }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
