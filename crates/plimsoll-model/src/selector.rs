@@ -218,3 +218,6 @@ impl LabelSelector {
                 .all(|wanted| wanted.matches_value(labels.get(&wanted.key)))
     }
 }
+
+#[cfg(test)]
+mod tests;

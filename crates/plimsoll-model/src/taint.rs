@@ -179,3 +179,72 @@ fn effect_or_none<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<O
     let text = Option::<CompactString>::deserialize(deserializer)?;
     Ok(text.filter(|text| !text.is_empty()).map(Effect::from))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn toleration(key: &str, operator: &str, value: &str, effect: &str) -> Toleration {
+        let json = serde_json::json!({"key": key, "operator": operator, "value": value, "effect": effect});
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn a_toleration_covers_a_taint_as_kubernetes_says() {
+        let taint = Taint::new("k", "v", Effect::NoSchedule);
+        let cases = [
+            (toleration("k", "", "v", ""), true),
+            (toleration("k", "Equal", "v", "NoSchedule"), true),
+            (toleration("k", "Equal", "w", "NoSchedule"), false),
+            (toleration("k", "Equal", "v", "NoExecute"), false),
+            (toleration("k", "Exists", "", ""), true),
+            (toleration("l", "Exists", "", ""), false),
+            (toleration("", "Exists", "", ""), true),
+            (toleration("", "Equal", "v", ""), true),
+            (toleration("", "Equal", "", ""), false),
+            (toleration("k", "Like", "v", ""), false),
+        ];
+        for (toleration, expected) in cases {
+            assert_eq!(toleration.tolerates(&taint), expected, "{toleration:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_compared_only_when_asked_and_only_when_plain() {
+        let cases = [
+            ("5", "Gt", "4", true),
+            ("5", "Gt", "5", false),
+            ("5", "Lt", "6", true),
+            ("-5", "Lt", "0", true),
+            ("05", "Gt", "4", false),
+            ("+5", "Gt", "4", false),
+            ("5", "Gt", "-0", false),
+            ("x", "Lt", "4", false),
+        ];
+        for (value, operator, own, expected) in cases {
+            let taint = Taint::new("k", value, Effect::NoSchedule);
+            let toleration = toleration("k", operator, own, "");
+            assert_eq!(
+                toleration.tolerates_with_comparison(&taint),
+                expected,
+                "{value} {operator} {own}"
+            );
+            assert!(!toleration.tolerates(&taint));
+        }
+    }
+
+    #[test]
+    fn the_first_untolerated_taint_of_the_wanted_kind_is_found() {
+        let taints = [
+            Taint::new("soft", "", Effect::PreferNoSchedule),
+            Taint::new("a", "", Effect::NoSchedule),
+            Taint::new("b", "", Effect::NoExecute),
+        ];
+        let find = |tolerations: &[Toleration]| {
+            first_untolerated(&taints, tolerations, |taint| taint.effect.rules_out()).map(|taint| taint.key.as_str())
+        };
+        assert_eq!(find(&[]), Some("a"));
+        assert_eq!(find(&[Toleration::exists("a", None)]), Some("b"));
+        assert_eq!(find(&[Toleration::exists("", None)]), None);
+    }
+}

@@ -229,3 +229,52 @@ impl Iterator for Iter<'_> {
         u32::try_from(self.at * WORD_BITS + bit).ok().map(NodeIndex)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn set(rows: &BTreeSet<u32>) -> NodeSet {
+        rows.iter().copied().map(NodeIndex::new).collect()
+    }
+
+    fn rows(set: &NodeSet) -> BTreeSet<u32> {
+        set.iter().map(NodeIndex::as_u32).collect()
+    }
+
+    fn some_rows() -> impl Strategy<Value = BTreeSet<u32>> {
+        proptest::collection::btree_set(0_u32..300, 0..40)
+    }
+
+    proptest! {
+        #[test]
+        fn set_operations_are_those_of_sets(a in some_rows(), b in some_rows(), row in 0_u32..400) {
+            let (left, right) = (set(&a), set(&b));
+            let with = |change: fn(&mut NodeSet, &NodeSet)| {
+                let mut changed = left.clone();
+                change(&mut changed, &right);
+                changed
+            };
+            prop_assert_eq!(rows(&with(NodeSet::union_with)), &a | &b);
+            prop_assert_eq!(rows(&with(NodeSet::intersect_with)), &a & &b);
+            prop_assert_eq!(rows(&with(NodeSet::subtract)), &a - &b);
+            prop_assert_eq!(left.intersects(&right), !a.is_disjoint(&b));
+            prop_assert_eq!(left.intersection_len(&right), (&a & &b).len());
+            prop_assert_eq!(left.is_subset_of(&right), a.is_subset(&b));
+            prop_assert_eq!(left == right, a == b);
+            prop_assert_eq!((left.len(), left.is_empty()), (a.len(), a.is_empty()));
+            prop_assert_eq!(left.first().map(NodeIndex::as_u32), a.first().copied());
+            prop_assert_eq!(left.contains(NodeIndex::new(row)), a.contains(&row));
+            prop_assert_eq!(&NodeSet::from_fn(300, |at| a.iter().any(|row| *row as usize == at)), &left);
+            let (mut changed, mut expected) = (left, a);
+            prop_assert_eq!(changed.insert(NodeIndex::new(row)), expected.insert(row));
+            prop_assert_eq!(&rows(&changed), &expected);
+            prop_assert_eq!(changed.remove(NodeIndex::new(row)), expected.remove(&row));
+            prop_assert_eq!(&changed, &set(&expected));
+        }
+    }
+}

@@ -4,6 +4,7 @@ use serde::de::Deserializer;
 
 use super::{WireMeta, non_empty, or_default};
 use crate::pod::DEFAULT_SCHEDULER;
+use crate::requests::effective;
 use crate::{
     Affinity, Container, ContainerStatus, HostPort, Labels, Pod, PodCondition, PodLevelStatus, PodPhase,
     PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus, PreemptionPolicy, ResourceList, Timestamp,
@@ -316,22 +317,25 @@ fn phase(text: &str) -> PodPhase {
     }
 }
 
-/// Every running container repeats its requests twice in the status. Where nothing is being resized they say nothing
-/// new, and most pods are like that.
+/// The kubelet repeats the requests of running containers twice in the status. Where nothing is being resized they say
+/// nothing new, and most pods are like that.
 fn drop_idle_statuses(pod: &mut Pod) {
-    let containers: Vec<(&CompactString, &ResourceList)> = pod
-        .spec
-        .containers
-        .iter()
-        .chain(&pod.spec.init_containers)
-        .map(|container| (&container.name, &container.requests))
-        .collect();
     let infeasible = pod.status.resize_is_infeasible();
+    let matters = |wanted: &ResourceList, requests: &ResourceList, allocated: &ResourceList| {
+        effective(infeasible, wanted, requests, allocated) != *wanted
+    };
+    let spec = &pod.spec;
+    let sidecars = spec
+        .init_containers
+        .iter()
+        .filter(|container| container.restart_policy_always);
+    let running: Vec<&Container> = spec.containers.iter().chain(sidecars).collect();
     pod.status.container_statuses.retain(|status| {
-        containers.iter().any(|(name, wanted)| {
-            **name == status.name
-                && crate::requests::effective(infeasible, wanted, &status.requests, &status.allocated) != **wanted
-        })
+        let container = running.iter().find(|container| container.name == status.name);
+        container.is_some_and(|container| matters(&container.requests, &status.requests, &status.allocated))
     });
     pod.status.container_statuses.shrink_to_fit();
+    let pod_level = pod.status.pod_level.take();
+    pod.status.pod_level =
+        pod_level.filter(|status| matters(&spec.pod_level_requests, &status.requests, &status.allocated));
 }

@@ -10,9 +10,9 @@ pub(super) fn parse(text: &str) -> Result<Quantity, ParseQuantityError> {
     if text.is_empty() {
         return Err(ParseQuantityError::Number);
     }
-    let (negative, rest) = match text.as_bytes()[0] {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
+    let (negative, rest) = match text.as_bytes() {
+        [b'-', ..] => (true, &text[1..]),
+        [b'+', ..] => (false, &text[1..]),
         _ => (false, text),
     };
     let (whole, rest) = split_digits(rest);
@@ -20,17 +20,11 @@ pub(super) fn parse(text: &str) -> Result<Quantity, ParseQuantityError> {
         Some(rest) => split_digits(rest),
         None => ("", rest),
     };
-    // A lone sign or point counts as zero upstream, but only when nothing follows or a point was there.
-    if whole.is_empty() && fraction.is_empty() && !rest.starts_with('.') && !rest.is_empty() {
-        return parse_suffix(suffix).map(|_| Quantity::ZERO);
-    }
+    // No digits at all is zero, as upstream has it.
     let (scale, format) = parse_suffix(suffix)?;
     let whole = whole.trim_start_matches('0');
     let amount = small(negative, whole, fraction, scale).unwrap_or_else(|| exact(negative, whole, fraction, scale));
-    Ok(Quantity {
-        format: shown_as(format, &amount),
-        amount,
-    })
+    Ok(Quantity { amount, format })
 }
 
 #[derive(Clone, Copy)]
@@ -136,17 +130,4 @@ fn capped(decimal: Decimal) -> Amount {
         return Amount::Small { mantissa, exponent: 0 };
     }
     decimal.into()
-}
-
-/// Less than one unit can't be shown with a binary suffix.
-fn shown_as(format: Format, amount: &Amount) -> Format {
-    let below_one = match amount {
-        Amount::Small { mantissa: 0, .. } => false,
-        _ => amount.to_decimal().scaled(0).abs() <= 1 && amount.to_decimal().exponent < 0,
-    };
-    if format == Format::BinarySi && below_one {
-        Format::DecimalSi
-    } else {
-        format
-    }
 }
