@@ -1,0 +1,35 @@
+//! The scheduling queue: every waiting pod in one named place, with a deadline by which it is looked at again.
+//!
+//! [`SchedulingQueue`] is a state machine. Changes of the cluster, pops and outcomes go in, pods to try come out; time
+//! comes in with each call. It does no I/O, reads no clock and draws no random numbers, so the same calls always give
+//! the same pods in the same order.
+//!
+//! ```text
+//!             add            pop              settle(Placed)
+//!  (gated) ─▶ active ──────▶ in flight ─────────────────────▶ placed ─▶ forgotten
+//!    ▲  │        ▲ ▲            │  settle(Rejected | Failed)
+//!    └──┘        │ └─ backoff ◀─┤
+//!                │       ▲      │
+//!                └── unschedulable (until an event that could help, or the deadline)
+//! ```
+
+mod backoff;
+mod config;
+mod event;
+mod event_log;
+mod heap;
+mod metrics;
+mod outcome;
+mod place;
+mod plugin_sets;
+mod queue;
+mod record;
+mod records;
+mod worth;
+
+pub use config::QueueConfig;
+pub use event::{UpdateEvents, node_update_events, pod_update_events};
+pub use metrics::QueueMetrics;
+pub use outcome::{Outcome, PoppedPod, QueueError};
+pub use place::{Counts, Place};
+pub use queue::SchedulingQueue;

@@ -1,0 +1,349 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_framework::{ClusterEvent, Plugin, Profile, QueueOrder, QueueSort};
+use plimsoll_model::{Moment, Seq, Uid};
+
+use crate::event_log::{Audience, EventLog, Occurrence};
+use crate::heap::{Heap, Ranking};
+use crate::metrics::{IncomingQueue, Tally};
+use crate::plugin_sets::{PluginSet, PluginSets};
+use crate::record::State;
+use crate::records::{Records, Slot};
+use crate::worth::{Objects, Worth};
+use crate::{Counts, Outcome, Place, PoppedPod, QueueConfig, QueueError, QueueMetrics, backoff, worth};
+
+mod changes;
+#[cfg(test)]
+mod fixture;
+mod moves;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+/// The label of pods whose backoff ended.
+const BACKOFF_COMPLETE: ClusterEvent = ClusterEvent::labelled("BackoffComplete");
+/// The label of pods activated by request.
+const FORCE_ACTIVATE: ClusterEvent = ClusterEvent::labelled("ForceActivate");
+/// The label of pods popped before their backoff ended.
+const POP_FROM_BACKOFF: ClusterEvent = ClusterEvent::labelled("PopFromBackoffQ");
+/// The label of pods that come back from an attempt.
+const SCHEDULE_ATTEMPT_FAILURE: ClusterEvent = ClusterEvent::labelled("ScheduleAttemptFailure");
+/// The label of pods that were parked too long.
+const UNSCHEDULABLE_TIMEOUT: ClusterEvent = ClusterEvent::labelled("UnschedulableTimeout");
+
+/// The waiting pods of all profiles.
+///
+/// **One order of changes.** The queue and the cycle get the same numbered stream. A popped pod carries the last number
+/// the queue had seen; its rejection carries the number that the columns had when it was judged. Settling replays every
+/// event after *that* number. The cycle's columns are never behind the pop, so keeping events since the oldest pop is
+/// enough. Events of the scheduler's own ([`Self::observe`]) carry no number: one that arrives between a pop and its
+/// settlement may have happened before or after the judgement and is always replayed, and so is every update of the
+/// popped pod itself. Waking too often is harmless, missing an event is not.
+///
+/// **Ownership.** From [`Self::pop`] until [`Self::settle`] the caller owns the pod. A pod that is deleted or assigned
+/// meanwhile is no longer pending, and settling it does nothing; but until then no second attempt can start for its UID.
+///
+/// **Deadlines.** Active pods are somebody's turn, backing-off pods have the end of their backoff, and all others that
+/// the queue owns are looked at again after `max_in_unschedulable`. That includes gated pods, whose pre-enqueue plugins
+/// are asked again, and placed ones that the watch never confirmed; kube-scheduler looks at neither.
+pub struct SchedulingQueue {
+    config: QueueConfig,
+    profiles: Vec<Arc<Profile>>,
+    profile_of: BTreeMap<String, u16>,
+    seen: Seq,
+    arrivals: u64,
+    records: Records,
+    active: Heap,
+    backoff: Heap,
+    error_backoff: Heap,
+    /// Parked and placed records by deadline and arrival.
+    deadlines: BTreeMap<(Moment, u64), Slot>,
+    log: EventLog,
+    plugin_sets: PluginSets,
+    counts: Counts,
+    tally: Tally,
+}
+
+impl SchedulingQueue {
+    /// An empty queue for the pods of these profiles, ordered by the first profile's queue sort: configuration makes
+    /// sure that all have the same.
+    pub fn new(config: QueueConfig, profiles: &[Arc<Profile>]) -> Self {
+        let sort: Arc<dyn QueueSort> = profiles
+            .first()
+            .map_or_else(|| Arc::new(ByArrival) as _, |profile| Arc::clone(&profile.queue_sort));
+        let profile_of = profiles
+            .iter()
+            .zip(0..)
+            .map(|(profile, number)| (profile.scheduler_name.clone(), number))
+            .collect();
+        Self {
+            config,
+            profiles: profiles.to_vec(),
+            profile_of,
+            seen: Seq::ZERO,
+            arrivals: 0,
+            records: Records::default(),
+            active: Heap::new(Ranking::QueueSort, Arc::clone(&sort)),
+            backoff: Heap::new(Ranking::BackoffThenQueueSort, Arc::clone(&sort)),
+            error_backoff: Heap::new(Ranking::Backoff, sort),
+            deadlines: BTreeMap::new(),
+            log: EventLog::default(),
+            plugin_sets: PluginSets::new(),
+            counts: Counts::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// The last change applied.
+    pub fn seen(&self) -> Seq {
+        self.seen
+    }
+
+    /// Hands out the first active pod, or, when there is none, the first of those that back off after a rejection.
+    /// The caller owns it until it settles it.
+    pub fn pop(&mut self, now: Moment) -> Option<PoppedPod> {
+        self.flush_backoff(now);
+        let slot = match self.active.first() {
+            Some(slot) => slot,
+            None => {
+                let slot = self.backoff.first()?;
+                self.tally.count_incoming(IncomingQueue::Active, POP_FROM_BACKOFF);
+                slot
+            }
+        };
+        let mark = self.log.begin();
+        self.set_state(
+            slot,
+            State::InFlight {
+                mark,
+                popped_at: now,
+                gone: false,
+            },
+        );
+        self.set_rejected_by(slot, PluginSets::EMPTY);
+        let record = &mut self.records[slot];
+        record.attempts = record.attempts.saturating_add(1);
+        record.popped_seq = self.seen;
+        record.initial_attempt.get_or_insert(now);
+        Some(PoppedPod {
+            pod: Arc::clone(&record.pod),
+            seq: self.seen,
+            attempts: record.attempts,
+            initial_attempt: record.initial_attempt,
+            flushed: record.flushed,
+            added: record.added,
+        })
+    }
+
+    /// Takes back a popped pod. Idempotent, and nothing when the pod is no longer there.
+    ///
+    /// A placed pod may be settled again as rejected or failed, when its claim came apart after all.
+    pub fn settle(&mut self, uid: &Uid, outcome: Outcome, now: Moment) -> Result<(), QueueError> {
+        let Some(slot) = self.records.find(uid) else {
+            return Ok(());
+        };
+        let mark = match self.records[slot].state {
+            State::InFlight { mark, gone: true, .. } => {
+                self.log.end(mark);
+                self.remove(slot);
+                return Ok(());
+            }
+            State::InFlight { mark, .. } => Some(mark),
+            State::Placed { .. } => None,
+            _ => return Err(self.not_in_flight(slot)),
+        };
+        match outcome {
+            Outcome::Rejected {
+                plugins,
+                pending_plugins,
+                judged_at,
+            } => {
+                let plugins = PluginSet::new(&plugins, &pending_plugins);
+                let worth = self.replay(slot, &plugins, mark, judged_at);
+                self.take_back(slot, plugins, worth, now);
+            }
+            Outcome::Failed { .. } => self.take_back(slot, PluginSet::default(), Worth::AfterBackoff, now),
+            Outcome::Placed | Outcome::Dropped => {
+                let due = self.deadline(now);
+                self.set_state(slot, State::Placed { due });
+            }
+        }
+        if let Some(mark) = mark {
+            self.log.end(mark);
+        }
+        Ok(())
+    }
+
+    /// Hears of an event that the cycle made itself, for example `AssignedPodDelete` for the room of a released claim.
+    pub fn observe(&mut self, event: ClusterEvent, now: Moment) {
+        let occurrence = Occurrence {
+            event,
+            objects: Objects::None,
+            audience: Audience::Everyone,
+            seq: None,
+        };
+        self.announce(occurrence, now);
+    }
+
+    /// Makes these pods active whatever their backoff; pre-enqueue plugins still hold back parked ones. A pod in
+    /// flight comes back to be tried again if it is rejected. Others are left alone.
+    pub fn activate(&mut self, uids: &[Uid], now: Moment) {
+        for uid in uids {
+            let Some(slot) = self.records.find(uid) else { continue };
+            match self.records[slot].state {
+                State::Parked { .. } => self.enter_active(slot, FORCE_ACTIVATE, now),
+                State::Backoff { .. } | State::ErrorBackoff { .. } => self.leave_backoff(slot, FORCE_ACTIVATE, now),
+                State::InFlight { gone: false, .. } => self.note_for(slot, FORCE_ACTIVATE, Objects::None),
+                _ => {}
+            }
+        }
+    }
+
+    /// Moves pods whose backoff is over, and those parked up to their deadline.
+    pub fn tick(&mut self, now: Moment) {
+        self.flush_backoff(now);
+        self.flush_parked(now);
+    }
+
+    /// When [`Self::tick`] has something to do next.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        let backoffs = [&self.backoff, &self.error_backoff];
+        let first_backoff = backoffs
+            .iter()
+            .filter_map(|heap| heap.first())
+            .map(|slot| self.records[slot].next_look());
+        first_backoff
+            .chain(self.deadlines.first_key_value().map(|((due, _), _)| *due))
+            .min()
+    }
+
+    /// Where the pod is; nothing when it is not pending.
+    pub fn place_of(&self, uid: &Uid) -> Option<Place> {
+        self.records[self.records.find(uid)?].place()
+    }
+
+    /// How many pods are where.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Each pod, its place, and when it is looked at next; for active pods and those in flight, since when it is
+    /// somebody's turn.
+    pub fn pods(&self) -> impl Iterator<Item = (&Uid, Place, Moment)> {
+        self.records
+            .iter()
+            .filter_map(|record| Some((&record.pod.uid, record.place()?, record.next_look())))
+    }
+
+    /// Takes what was counted since the last call.
+    pub fn take_metrics(&mut self) -> QueueMetrics {
+        let profiles = &self.profiles;
+        self.tally.take(|profile| {
+            profiles
+                .get(usize::from(profile))
+                .map(|profile| profile.scheduler_name.clone())
+                .unwrap_or_default()
+        })
+    }
+
+    /// The gauge `inflight_events` by `event`, without `PodPopped`, which is [`Counts::in_flight`]. Walks over all
+    /// events kept, so it is for scrapes.
+    pub fn in_flight_events(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for event in self.log.events() {
+            *counts.entry(event.to_string()).or_insert(0) += 1;
+        }
+        counts
+    }
+
+    /// What the events that an attempt may have missed are worth to its pod.
+    fn replay(&self, slot: Slot, plugins: &PluginSet, mark: Option<u64>, judged_at: Seq) -> Worth {
+        let record = &self.records[slot];
+        // Never happens as long as the cycle applies changes up to the pop before it judges.
+        if judged_at < record.popped_seq {
+            return Worth::AfterBackoff;
+        }
+        let Some(events) = mark.and_then(|mark| self.log.since(mark)) else {
+            return Worth::AfterBackoff;
+        };
+        let most = if plugins.has_pending() {
+            Worth::Immediately
+        } else {
+            Worth::AfterBackoff
+        };
+        let mut best = Worth::Skip;
+        for missed in events.filter(|event| event.unknown_at(judged_at) && event.concerns(record)) {
+            best = best.max(worth::worth_requeuing(
+                &record.pod,
+                plugins,
+                missed.event,
+                &missed.objects,
+            ));
+            if best >= most {
+                break;
+            }
+        }
+        best
+    }
+
+    fn take_back(&mut self, slot: Slot, plugins: PluginSet, worth: Worth, now: Moment) {
+        let failed = plugins.is_empty();
+        let plugins = self.plugin_sets.intern(plugins);
+        self.set_rejected_by(slot, plugins);
+        let record = &mut self.records[slot];
+        if failed {
+            record.errors = record.errors.saturating_add(1);
+        } else {
+            record.rejections = record.rejections.saturating_add(1);
+            record.errors = 0;
+        }
+        record.timestamp = now;
+        record.flushed = false;
+        self.requeue(
+            slot,
+            if failed { Worth::AfterBackoff } else { worth },
+            SCHEDULE_ATTEMPT_FAILURE,
+            now,
+        );
+    }
+
+    fn not_in_flight(&self, slot: Slot) -> QueueError {
+        let record = &self.records[slot];
+        QueueError::NotInFlight {
+            pod: record.pod.name.clone(),
+            place: record.place().unwrap_or(Place::Active),
+        }
+    }
+
+    /// When a pod parked now is looked at again: past the limit, at a whole second so that such pods come together.
+    fn deadline(&self, now: Moment) -> Moment {
+        backoff::whole_second(now + self.config.max_in_unschedulable) + backoff::GRAIN
+    }
+}
+
+impl fmt::Debug for SchedulingQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SchedulingQueue")
+            .field("seen", &self.seen)
+            .field("counts", &self.counts)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Orders a queue without profiles, which never holds a pod.
+struct ByArrival;
+
+impl Plugin for ByArrival {
+    fn name(&self) -> &'static str {
+        "ByArrival"
+    }
+}
+
+impl QueueSort for ByArrival {
+    fn compare(&self, a: QueueOrder<'_>, b: QueueOrder<'_>) -> std::cmp::Ordering {
+        a.timestamp.cmp(&b.timestamp)
+    }
+}

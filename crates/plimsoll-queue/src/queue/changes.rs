@@ -1,0 +1,240 @@
+use std::sync::Arc;
+
+use plimsoll_framework::{Action, ClusterEvent, EventResource};
+use plimsoll_model::{Change, Delta, Moment, Node, Pod};
+
+use super::SchedulingQueue;
+use crate::event_log::{Audience, Occurrence};
+use crate::record::State;
+use crate::records::Slot;
+use crate::worth::Objects;
+use crate::{node_update_events, pod_update_events};
+
+const ASSIGNED_POD_ADD: ClusterEvent = ClusterEvent::new(EventResource::AssignedPod, Action::ADD);
+const ASSIGNED_POD_DELETE: ClusterEvent = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
+const UNSCHEDULABLE_POD_ADD: ClusterEvent = ClusterEvent::new(EventResource::UnschedulablePod, Action::ADD);
+const UNSCHEDULABLE_POD_UPDATE: ClusterEvent = ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE);
+const NODE_ADD: ClusterEvent = ClusterEvent::new(EventResource::Node, Action::ADD);
+const NODE_DELETE: ClusterEvent = ClusterEvent::new(EventResource::Node, Action::DELETE);
+
+/// A pod that came back under the same UID while the attempt at its former self was under way: whatever that attempt
+/// ends in, the pod is tried again.
+const BACK_AGAIN: ClusterEvent = ClusterEvent::labelled("UnschedulablePodAdd");
+
+/// What kube-scheduler's informer handlers do, as far as they concern the queue.
+impl SchedulingQueue {
+    /// Applies the next change of the stream.
+    pub fn apply(&mut self, change: &Change, now: Moment) {
+        self.seen = self.seen.max(change.seq);
+        match &change.delta {
+            Delta::PodAdded(pod) => self.pod_added(pod, now),
+            Delta::PodUpdated { old, new } => self.pod_updated(old, new, now),
+            Delta::PodDeleted(pod) => self.pod_deleted(pod, now),
+            Delta::NodeAdded(node) => self.node_changed(NODE_ADD, None, Some(node), now),
+            Delta::NodeUpdated { old, new } => {
+                for event in node_update_events(old, new) {
+                    self.node_changed(event, Some(old), Some(new), now);
+                }
+            }
+            Delta::NodeDeleted(node) => self.node_changed(NODE_DELETE, Some(node), None, now),
+        }
+    }
+
+    fn pod_added(&mut self, pod: &Arc<Pod>, now: Moment) {
+        if pod.node_name().is_some() {
+            self.pod_assigned(None, pod, now);
+            return;
+        }
+        match (self.records.find(&pod.uid), self.profile_number(pod)) {
+            (Some(slot), Some(profile)) => {
+                let old = Arc::clone(&self.records[slot].pod);
+                self.waiting_pod_updated(slot, &old, pod, profile, now);
+            }
+            (None, Some(profile)) => self.enqueue(pod, profile, UNSCHEDULABLE_POD_ADD, now),
+            (Some(slot), None) => self.forget(slot),
+            (None, None) => {}
+        }
+    }
+
+    fn pod_updated(&mut self, old: &Arc<Pod>, new: &Arc<Pod>, now: Moment) {
+        match (old.node_name().is_some(), new.node_name().is_some()) {
+            (true, _) => {
+                self.forget_pod(new);
+                for event in pod_update_events(old, new) {
+                    self.pod_changed(event, Some(old), Some(new), Audience::Everyone, now);
+                }
+            }
+            (false, true) => self.pod_assigned(Some(old), new, now),
+            (false, false) => self.unassigned_pod_updated(old, new, now),
+        }
+    }
+
+    fn unassigned_pod_updated(&mut self, old: &Arc<Pod>, new: &Arc<Pod>, now: Moment) {
+        let Some(profile) = self.profile_number(new) else {
+            self.forget_pod(new);
+            return;
+        };
+        let same_version = old.resource_version == new.resource_version;
+        match self.records.find(&new.uid) {
+            Some(_) if same_version => return,
+            Some(slot) => self.waiting_pod_updated(slot, old, new, profile, now),
+            None => self.enqueue(new, profile, UNSCHEDULABLE_POD_UPDATE, now),
+        }
+        if old.status.nominated_node_name.is_some() && old.status.nominated_node_name != new.status.nominated_node_name
+        {
+            self.nomination_ended(old, now);
+        }
+    }
+
+    fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Moment) {
+        let record = self.records.find(&pod.uid).map(|slot| &self.records[slot]);
+        // A pod in flight or placed may hold a claim on a node, whatever the last object we saw of it says.
+        let may_have_room =
+            record.is_some_and(|record| matches!(record.state, State::InFlight { .. } | State::Placed { .. }));
+        let nominated = pod.status.nominated_node_name.is_some();
+        let ours = record.is_some() || self.profile_number(pod).is_some();
+        self.forget_pod(pod);
+        if pod.node_name().is_some() || may_have_room {
+            self.pod_changed(ASSIGNED_POD_DELETE, Some(pod), None, Audience::Everyone, now);
+        } else if nominated && ours {
+            self.nomination_ended(pod, now);
+        }
+    }
+
+    /// Room that was kept for a pod is free for those that it came before.
+    fn nomination_ended(&mut self, pod: &Arc<Pod>, now: Moment) {
+        self.pod_changed(
+            ASSIGNED_POD_DELETE,
+            Some(pod),
+            None,
+            Audience::PriorityAtMost(pod.priority()),
+            now,
+        );
+    }
+
+    fn pod_assigned(&mut self, old: Option<&Arc<Pod>>, pod: &Arc<Pod>, now: Moment) {
+        self.forget_pod(pod);
+        self.pod_changed(ASSIGNED_POD_ADD, None, Some(pod), Audience::Everyone, now);
+        // The room it was promised on another node is free again.
+        let promised = old.and_then(|old| old.status.nominated_node_name.as_deref());
+        if let Some(old) = old
+            && promised.is_some_and(|node| pod.node_name() != Some(node))
+        {
+            self.nomination_ended(old, now);
+        }
+    }
+
+    /// An update of a pod that has a record.
+    fn waiting_pod_updated(&mut self, slot: Slot, old: &Arc<Pod>, new: &Arc<Pod>, profile: u16, now: Moment) {
+        self.set_pod(slot, Arc::clone(new), profile);
+        let objects = || Objects::Pod {
+            old: Some(Arc::clone(old)),
+            new: Some(Arc::clone(new)),
+        };
+        match self.records[slot].state {
+            State::Parked { .. } => {
+                for event in pod_update_events(old, new) {
+                    if self.wake(slot, event, &objects(), now) {
+                        break;
+                    }
+                }
+            }
+            State::InFlight {
+                mark,
+                popped_at,
+                gone: true,
+            } => {
+                self.set_state(
+                    slot,
+                    State::InFlight {
+                        mark,
+                        popped_at,
+                        gone: false,
+                    },
+                );
+                self.note_for(slot, BACK_AGAIN, Objects::None);
+            }
+            State::InFlight { .. } => {
+                for event in pod_update_events(old, new) {
+                    self.note_for(slot, event, objects());
+                }
+            }
+            State::Nowhere
+            | State::Active
+            | State::Backoff { .. }
+            | State::ErrorBackoff { .. }
+            | State::Placed { .. } => {}
+        }
+    }
+
+    fn enqueue(&mut self, pod: &Arc<Pod>, profile: u16, event: ClusterEvent, now: Moment) {
+        let slot = self.create(Arc::clone(pod), profile, now);
+        self.enter_active(slot, event, now);
+    }
+
+    fn forget_pod(&mut self, pod: &Pod) {
+        if let Some(slot) = self.records.find(&pod.uid) {
+            self.forget(slot);
+        }
+    }
+
+    /// Stops waiting for a pod. One in flight keeps its record until it is settled.
+    fn forget(&mut self, slot: Slot) {
+        match self.records[slot].state {
+            State::InFlight { mark, popped_at, .. } => {
+                self.set_state(
+                    slot,
+                    State::InFlight {
+                        mark,
+                        popped_at,
+                        gone: true,
+                    },
+                );
+            }
+            _ => self.remove(slot),
+        }
+    }
+
+    fn pod_changed(
+        &mut self,
+        event: ClusterEvent,
+        old: Option<&Arc<Pod>>,
+        new: Option<&Arc<Pod>>,
+        audience: Audience,
+        now: Moment,
+    ) {
+        let objects = Objects::Pod {
+            old: old.cloned(),
+            new: new.cloned(),
+        };
+        self.announce(
+            Occurrence {
+                event,
+                objects,
+                audience,
+                seq: Some(self.seen),
+            },
+            now,
+        );
+    }
+
+    fn node_changed(&mut self, event: ClusterEvent, old: Option<&Arc<Node>>, new: Option<&Arc<Node>>, now: Moment) {
+        let objects = Objects::Node {
+            old: old.cloned(),
+            new: new.cloned(),
+        };
+        self.announce(
+            Occurrence {
+                event,
+                objects,
+                audience: Audience::Everyone,
+                seq: Some(self.seen),
+            },
+            now,
+        );
+    }
+
+    fn profile_number(&self, pod: &Pod) -> Option<u16> {
+        self.profile_of.get(pod.spec.scheduler_name.as_str()).copied()
+    }
+}

@@ -1,0 +1,247 @@
+use std::cmp::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering as Memory};
+use std::time::Duration;
+
+use plimsoll_config::{PluginRef, ProfileConfig};
+use plimsoll_framework::{
+    Bind, BindAction, Extensions, GateStatus, Plugin, PreEnqueue, Profile, QueueOrder, QueueSort, Registry,
+};
+use plimsoll_model::testing::{PodBuilder, pod};
+use plimsoll_model::{Change, Delta, Moment, Pod, Seq, Uid};
+
+use super::SchedulingQueue;
+use crate::{Outcome, Place, PoppedPod, QueueConfig};
+
+/// Higher priority first, then the earlier timestamp.
+struct ByPriority;
+
+impl Plugin for ByPriority {
+    fn name(&self) -> &'static str {
+        "ByPriority"
+    }
+}
+
+impl QueueSort for ByPriority {
+    fn compare(&self, a: QueueOrder<'_>, b: QueueOrder<'_>) -> Ordering {
+        b.pod
+            .priority()
+            .cmp(&a.pod.priority())
+            .then(a.timestamp.cmp(&b.timestamp))
+    }
+}
+
+/// Holds pods that have gates.
+struct Gates;
+
+impl Plugin for Gates {
+    fn name(&self) -> &'static str {
+        "Gates"
+    }
+}
+
+impl PreEnqueue for Gates {
+    fn pre_enqueue(&self, pod: &Pod) -> GateStatus {
+        if pod.spec.scheduling_gates.is_empty() {
+            Ok(())
+        } else {
+            Err("gated".to_owned())
+        }
+    }
+}
+
+/// Holds every pod while it is shut.
+struct Barrier(Arc<AtomicBool>);
+
+impl Plugin for Barrier {
+    fn name(&self) -> &'static str {
+        "Barrier"
+    }
+}
+
+impl PreEnqueue for Barrier {
+    fn pre_enqueue(&self, _: &Pod) -> GateStatus {
+        if self.0.load(Memory::Relaxed) {
+            Err("shut".to_owned())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+struct Binder;
+
+impl Plugin for Binder {
+    fn name(&self) -> &'static str {
+        "Binder"
+    }
+}
+
+impl Bind for Binder {
+    fn bind(&self, _: &Pod, _: &str) -> BindAction {
+        BindAction::PostBinding
+    }
+}
+
+/// A queue with the profiles `default-scheduler` and `second`, the time, and the number of the last change.
+pub(super) struct Fixture {
+    pub(super) queue: SchedulingQueue,
+    pub(super) now: Moment,
+    pub(super) seq: u64,
+    /// Whether a second pre-enqueue plugin holds every pod.
+    pub(super) barrier: Arc<AtomicBool>,
+}
+
+impl Fixture {
+    pub(super) fn new() -> Self {
+        Self::with(QueueConfig::default())
+    }
+
+    pub(super) fn with(config: QueueConfig) -> Self {
+        let barrier = Arc::new(AtomicBool::new(false));
+        let profiles = ["default-scheduler", "second"].map(|name| Arc::new(profile(name, &barrier)));
+        let queue = SchedulingQueue::new(config, &profiles);
+        Self {
+            queue,
+            now: Moment::from_nanos(1_000_000_000_000),
+            seq: 0,
+            barrier,
+        }
+    }
+
+    pub(super) fn shut_barrier(&self, shut: bool) {
+        self.barrier.store(shut, Memory::Relaxed);
+    }
+
+    pub(super) fn pass(&mut self, time: Duration) {
+        self.now = self.now + time;
+    }
+
+    pub(super) fn tick_after(&mut self, time: Duration) {
+        self.pass(time);
+        self.queue.tick(self.now);
+    }
+
+    pub(super) fn apply(&mut self, delta: Delta) {
+        self.seq += 1;
+        self.queue.apply(
+            &Change {
+                seq: Seq::new(self.seq),
+                delta,
+            },
+            self.now,
+        );
+    }
+
+    pub(super) fn add(&mut self, pod: PodBuilder) -> Arc<Pod> {
+        let pod = Arc::new(pod.build());
+        self.apply(Delta::PodAdded(Arc::clone(&pod)));
+        pod
+    }
+
+    /// Changes a pod and gives it the next version.
+    pub(super) fn update(&mut self, old: &Arc<Pod>, change: impl FnOnce(&mut Pod)) -> Arc<Pod> {
+        let mut new = Pod::clone(old);
+        new.resource_version = plimsoll_model::ResourceVersion::new(old.resource_version.as_u64() + 1);
+        change(&mut new);
+        let new = Arc::new(new);
+        self.apply(Delta::PodUpdated {
+            old: Arc::clone(old),
+            new: Arc::clone(&new),
+        });
+        new
+    }
+
+    pub(super) fn delete(&mut self, pod: &Arc<Pod>) {
+        self.apply(Delta::PodDeleted(Arc::clone(pod)));
+    }
+
+    pub(super) fn pop(&mut self) -> Option<PoppedPod> {
+        self.queue.pop(self.now)
+    }
+
+    pub(super) fn pop_name(&mut self) -> Option<String> {
+        self.pop().map(|popped| popped.pod.name.name.to_string())
+    }
+
+    pub(super) fn settle(&mut self, uid: &Uid, outcome: Outcome) {
+        self.queue.settle(uid, outcome, self.now).unwrap();
+    }
+
+    /// Settles as rejected by the plugin `Fit`, judged with all that was applied so far.
+    pub(super) fn reject(&mut self, uid: &Uid) {
+        self.settle(uid, rejected_at(self.seq));
+    }
+
+    pub(super) fn place(&self, pod: &Pod) -> Option<Place> {
+        self.queue.place_of(&pod.uid)
+    }
+
+    /// Adds a pod and brings it to a place.
+    pub(super) fn add_at(&mut self, place: Place, name: &str) -> Arc<Pod> {
+        let builder = match place {
+            Place::Active => pod(name),
+            Place::Gated => pod(name).gate("g"),
+            _ => pod(name).priority(1000),
+        };
+        let pod = self.add(builder);
+        if !matches!(place, Place::Active | Place::Gated) {
+            let popped = self.pop().unwrap();
+            assert_eq!(popped.pod.uid, pod.uid);
+        }
+        match place {
+            Place::Active | Place::Gated | Place::InFlight => {}
+            Place::Backoff => {
+                self.queue.activate(std::slice::from_ref(&pod.uid), self.now);
+                self.reject(&pod.uid);
+            }
+            Place::ErrorBackoff => self.settle(
+                &pod.uid,
+                Outcome::Failed {
+                    judged_at: Seq::new(self.seq),
+                },
+            ),
+            Place::Unschedulable => self.reject(&pod.uid),
+            Place::Placed => self.settle(&pod.uid, Outcome::Placed),
+        }
+        assert_eq!(self.place(&pod), Some(place));
+        pod
+    }
+}
+
+pub(super) const PLACES: [Place; 7] = [
+    Place::Active,
+    Place::Backoff,
+    Place::ErrorBackoff,
+    Place::Unschedulable,
+    Place::Gated,
+    Place::InFlight,
+    Place::Placed,
+];
+
+pub(super) fn rejected_at(seq: u64) -> Outcome {
+    Outcome::Rejected {
+        plugins: vec!["Fit"],
+        pending_plugins: Vec::new(),
+        judged_at: Seq::new(seq),
+    }
+}
+
+fn profile(scheduler_name: &str, barrier: &Arc<AtomicBool>) -> Profile {
+    let mut registry = Registry::new();
+    registry.add("ByPriority", || Ok(Extensions::new().queue_sort(Arc::new(ByPriority))));
+    registry.add("Gates", || Ok(Extensions::new().pre_enqueue(Arc::new(Gates))));
+    let barrier = Arc::clone(barrier);
+    registry.add("Barrier", move || {
+        Ok(Extensions::new().pre_enqueue(Arc::new(Barrier(Arc::clone(&barrier)))))
+    });
+    registry.add("Binder", || Ok(Extensions::new().bind(Arc::new(Binder))));
+    let plugins = ["ByPriority", "Gates", "Barrier", "Binder"]
+        .map(|name| PluginRef::new(name, 0))
+        .to_vec();
+    let config = ProfileConfig {
+        scheduler_name: scheduler_name.to_owned(),
+        plugins,
+    };
+    Profile::assemble(&config, &registry).unwrap()
+}

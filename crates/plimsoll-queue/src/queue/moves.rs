@@ -1,0 +1,289 @@
+use std::sync::Arc;
+
+use plimsoll_framework::ClusterEvent;
+use plimsoll_model::{Moment, Pod, Seq};
+
+use super::{BACKOFF_COMPLETE, SchedulingQueue, UNSCHEDULABLE_TIMEOUT};
+use crate::event_log::{Audience, Occurrence};
+use crate::metrics::IncomingQueue;
+use crate::plugin_sets::{PluginSetId, PluginSets};
+use crate::record::{Record, State};
+use crate::records::Slot;
+use crate::worth::{self, Objects, Worth};
+use crate::{Place, backoff};
+
+/// Moving records between places, keeping heaps, deadlines, counts and gauges in step.
+impl SchedulingQueue {
+    /// A record of a pod not known so far, in no place yet.
+    pub(super) fn create(&mut self, pod: Arc<Pod>, profile: u16, now: Moment) -> Slot {
+        self.arrivals += 1;
+        self.records.insert(Record {
+            pod,
+            state: State::Nowhere,
+            arrival: self.arrivals,
+            timestamp: now,
+            added: now,
+            initial_attempt: None,
+            popped_seq: Seq::ZERO,
+            attempts: 0,
+            rejections: 0,
+            errors: 0,
+            rejected_by: PluginSets::EMPTY,
+            position: 0,
+            profile,
+            gate: None,
+            flushed: false,
+        })
+    }
+
+    /// Forgets a record altogether.
+    pub(super) fn remove(&mut self, slot: Slot) {
+        self.set_rejected_by(slot, PluginSets::EMPTY);
+        self.set_state(slot, State::Nowhere);
+        if self.records.remove(slot).is_some() {
+            self.renumber(slot);
+        }
+    }
+
+    /// Tells its container that the record now in `slot` got there from another.
+    fn renumber(&mut self, slot: Slot) {
+        let record = &self.records[slot];
+        match record.state {
+            State::Active => self.active.renumber(&self.records, slot),
+            State::Backoff { .. } => self.backoff.renumber(&self.records, slot),
+            State::ErrorBackoff { .. } => self.error_backoff.renumber(&self.records, slot),
+            State::Parked { due } | State::Placed { due } => {
+                self.deadlines.insert((due, record.arrival), slot);
+            }
+            State::Nowhere | State::InFlight { .. } => {}
+        }
+    }
+
+    pub(super) fn set_state(&mut self, slot: Slot, state: State) {
+        let before = self.records[slot].place();
+        match self.records[slot].state {
+            State::Active => self.active.remove(&mut self.records, slot),
+            State::Backoff { .. } => self.backoff.remove(&mut self.records, slot),
+            State::ErrorBackoff { .. } => self.error_backoff.remove(&mut self.records, slot),
+            State::Parked { due } | State::Placed { due } => {
+                self.deadlines.remove(&(due, self.records[slot].arrival));
+            }
+            State::Nowhere | State::InFlight { .. } => {}
+        }
+        self.records[slot].state = state;
+        match state {
+            State::Active => self.active.push(&mut self.records, slot),
+            State::Backoff { .. } => self.backoff.push(&mut self.records, slot),
+            State::ErrorBackoff { .. } => self.error_backoff.push(&mut self.records, slot),
+            State::Parked { due } | State::Placed { due } => {
+                self.deadlines.insert((due, self.records[slot].arrival), slot);
+            }
+            State::Nowhere | State::InFlight { .. } => {}
+        }
+        self.recount(slot, before);
+    }
+
+    fn set_gate(&mut self, slot: Slot, gate: Option<u16>) {
+        let before = self.records[slot].place();
+        self.records[slot].gate = gate;
+        self.recount(slot, before);
+    }
+
+    fn recount(&mut self, slot: Slot, before: Option<Place>) {
+        if let Some(place) = before {
+            *self.counts.of(place) -= 1;
+        }
+        if let Some(place) = self.records[slot].place() {
+            *self.counts.of(place) += 1;
+        }
+    }
+
+    /// Sets which plugins the pod waits for, and with it the gauge of unschedulable pods.
+    pub(super) fn set_rejected_by(&mut self, slot: Slot, plugins: PluginSetId) {
+        let record = &mut self.records[slot];
+        let before = std::mem::replace(&mut record.rejected_by, plugins);
+        if before == plugins {
+            return;
+        }
+        for plugin in self.plugin_sets.get(before).iter() {
+            self.tally.add_unschedulable(plugin, record.profile, -1);
+        }
+        for plugin in self.plugin_sets.get(plugins).iter() {
+            self.tally.add_unschedulable(plugin, record.profile, 1);
+        }
+    }
+
+    /// Gives a record the newest object of its pod.
+    pub(super) fn set_pod(&mut self, slot: Slot, pod: Arc<Pod>, profile: u16) {
+        if self.records[slot].profile != profile {
+            let plugins = self.records[slot].rejected_by;
+            self.set_rejected_by(slot, PluginSets::EMPTY);
+            self.records[slot].profile = profile;
+            self.set_rejected_by(slot, plugins);
+            // The number means another plugin in the other profile; entering a queue asks them all.
+            self.set_gate(slot, None);
+        }
+        self.records[slot].pod = pod;
+        match self.records[slot].state {
+            State::Active => self.active.settle(&mut self.records, slot),
+            State::Backoff { .. } => self.backoff.settle(&mut self.records, slot),
+            State::ErrorBackoff { .. } => self.error_backoff.settle(&mut self.records, slot),
+            _ => {}
+        }
+    }
+
+    /// Puts a pod where what happened to it says.
+    pub(super) fn requeue(&mut self, slot: Slot, worth: Worth, event: ClusterEvent, now: Moment) {
+        let record = &self.records[slot];
+        let until = backoff::until(&self.config, record.failures(), record.timestamp)
+            .filter(|until| backoff::holds(*until, now));
+        match (worth, until) {
+            (Worth::Skip, _) => self.park(slot, event, now),
+            (Worth::AfterBackoff, Some(until)) => self.enter_backoff(slot, until, event, now),
+            (Worth::AfterBackoff | Worth::Immediately, _) => self.enter_active(slot, event, now),
+        }
+    }
+
+    pub(super) fn enter_active(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
+        if !self.passes_gates(slot) {
+            self.park(slot, event, now);
+            return;
+        }
+        self.leave_backoff(slot, event, now);
+    }
+
+    /// Makes a pod active without asking pre-enqueue plugins: they were asked before it began to back off.
+    pub(super) fn leave_backoff(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
+        self.records[slot].initial_attempt.get_or_insert(now);
+        self.set_state(slot, State::Active);
+        self.tally.count_incoming(IncomingQueue::Active, event);
+    }
+
+    fn enter_backoff(&mut self, slot: Slot, until: Moment, event: ClusterEvent, now: Moment) {
+        if !self.passes_gates(slot) {
+            self.park(slot, event, now);
+            return;
+        }
+        let failed = self.records[slot].rejected_by == PluginSets::EMPTY;
+        self.set_state(
+            slot,
+            if failed {
+                State::ErrorBackoff { until }
+            } else {
+                State::Backoff { until }
+            },
+        );
+        self.tally.count_incoming(IncomingQueue::Backoff, event);
+    }
+
+    /// Parks a pod, or leaves it parked, with a deadline ahead.
+    fn park(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
+        let parked = match self.records[slot].state {
+            State::Parked { due } if due > now => return,
+            State::Parked { .. } => true,
+            _ => false,
+        };
+        let due = self.deadline(now);
+        self.set_state(slot, State::Parked { due });
+        if !parked {
+            self.tally.count_incoming(IncomingQueue::Unschedulable, event);
+        }
+    }
+
+    /// Asks the pre-enqueue plugins, first the one that holds the pod: while it does, no other needs to be asked.
+    fn passes_gates(&mut self, slot: Slot) -> bool {
+        let record = &self.records[slot];
+        let Some(profile) = self.profiles.get(usize::from(record.profile)) else {
+            return true;
+        };
+        let plugins = &profile.pre_enqueue;
+        let holds = |gate: u16| {
+            plugins
+                .get(usize::from(gate))
+                .is_some_and(|plugin| plugin.pre_enqueue(&record.pod).is_err())
+        };
+        if record.gate.is_some_and(holds) {
+            return false;
+        }
+        let holder = plugins
+            .iter()
+            .zip(0..)
+            .find(|(_, gate)| record.gate != Some(*gate) && holds(*gate));
+        let holder = holder.map(|(plugin, gate)| (plugin.name(), gate));
+        self.set_gate(slot, holder.map(|(_, gate)| gate));
+        if let Some((plugin, _)) = holder {
+            let plugins = self.plugin_sets.with(self.records[slot].rejected_by, plugin);
+            self.set_rejected_by(slot, plugins);
+        }
+        holder.is_none()
+    }
+
+    /// Wakes every parked pod that the event may help, and keeps the event for attempts under way.
+    pub(super) fn announce(&mut self, occurrence: Occurrence, now: Moment) {
+        if !worth::can_help(occurrence.event) {
+            return;
+        }
+        let parked: Vec<Slot> = self.deadlines.values().copied().collect();
+        for slot in parked {
+            let record = &self.records[slot];
+            if matches!(record.state, State::Parked { .. }) && occurrence.concerns(record) {
+                self.wake(slot, occurrence.event, &occurrence.objects, now);
+            }
+        }
+        self.log.record(occurrence);
+    }
+
+    /// Moves a parked pod if the event may help it; says whether it moved.
+    pub(super) fn wake(&mut self, slot: Slot, event: ClusterEvent, objects: &Objects, now: Moment) -> bool {
+        let record = &self.records[slot];
+        let plugins = self.plugin_sets.get(record.rejected_by);
+        let worth = worth::worth_requeuing(&record.pod, plugins, event, objects);
+        if worth > Worth::Skip {
+            self.requeue(slot, worth, event, now);
+        }
+        !matches!(self.records[slot].state, State::Parked { .. })
+    }
+
+    /// Keeps an event for the attempt under way of one pod.
+    pub(super) fn note_for(&mut self, slot: Slot, event: ClusterEvent, objects: Objects) {
+        let audience = Audience::One(self.records[slot].arrival);
+        self.log.record(Occurrence {
+            event,
+            objects,
+            audience,
+            seq: Some(self.seen),
+        });
+    }
+
+    pub(super) fn flush_backoff(&mut self, now: Moment) {
+        loop {
+            let heads = [self.backoff.first(), self.error_backoff.first()];
+            let done = |slot: &Slot| !backoff::holds(self.records[*slot].until(), now);
+            let Some(slot) = heads.into_iter().flatten().find(done) else {
+                return;
+            };
+            self.leave_backoff(slot, BACKOFF_COMPLETE, now);
+        }
+    }
+
+    /// Each pass gives the first record a later deadline or moves it out, so this ends.
+    pub(super) fn flush_parked(&mut self, now: Moment) {
+        while let Some(((due, _), slot)) = self.deadlines.first_key_value()
+            && *due <= now
+        {
+            let slot = *slot;
+            match self.records[slot].state {
+                // It will be deleted; trying it would only be turned down again.
+                State::Placed { .. } if self.records[slot].pod.is_terminating() => {
+                    let due = self.deadline(now);
+                    self.set_state(slot, State::Placed { due });
+                }
+                _ => {
+                    self.requeue(slot, Worth::AfterBackoff, UNSCHEDULABLE_TIMEOUT, now);
+                    let moved = !matches!(self.records[slot].state, State::Parked { .. });
+                    self.records[slot].flushed = moved;
+                }
+            }
+        }
+    }
+}

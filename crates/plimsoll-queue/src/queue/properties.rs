@@ -1,0 +1,509 @@
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_framework::{Action, ClusterEvent, EventResource};
+use plimsoll_model::testing::{node, pod};
+use plimsoll_model::{Delta, Moment, Pod, Seq, Uid};
+use proptest::prelude::*;
+
+use super::fixture::{Fixture, rejected_at};
+use crate::record::State;
+use crate::{Outcome, Place, backoff};
+
+/// What may happen. Numbers choose among the pods there are.
+#[derive(Debug, Clone)]
+enum Step {
+    Add {
+        priority: i32,
+        gated: bool,
+        nominated: bool,
+    },
+    Relabel(usize),
+    Touch(usize),
+    Open(usize),
+    Prioritise(usize, i32),
+    Assign(usize),
+    Delete(usize),
+    Return(usize),
+    NodeAdded,
+    NodeDeleted,
+    OthersDeleted,
+    Observe,
+    Pop,
+    /// The attempt was judged this many changes before the last, but never before its pop.
+    Reject(usize, u64),
+    Fail(usize),
+    Place(usize),
+    Drop(usize),
+    Activate(usize),
+    Pass(u64),
+    Tick,
+    ShutBarrier(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let some = 0usize..1000;
+    prop_oneof![
+        6 => (0..4i32, prop::bool::weighted(0.2), prop::bool::weighted(0.2))
+            .prop_map(|(priority, gated, nominated)| Step::Add { priority, gated, nominated }),
+        2 => some.clone().prop_map(Step::Relabel),
+        2 => some.clone().prop_map(Step::Touch),
+        2 => some.clone().prop_map(Step::Open),
+        1 => (some.clone(), 0..4i32).prop_map(|(pod, priority)| Step::Prioritise(pod, priority)),
+        1 => some.clone().prop_map(Step::Assign),
+        1 => some.clone().prop_map(Step::Delete),
+        1 => some.clone().prop_map(Step::Return),
+        2 => Just(Step::NodeAdded),
+        2 => Just(Step::NodeDeleted),
+        1 => Just(Step::OthersDeleted),
+        1 => Just(Step::Observe),
+        8 => Just(Step::Pop),
+        8 => (some.clone(), 0..4u64).prop_map(|(pod, behind)| Step::Reject(pod, behind)),
+        2 => some.clone().prop_map(Step::Fail),
+        2 => some.clone().prop_map(Step::Place),
+        1 => some.clone().prop_map(Step::Drop),
+        1 => some.prop_map(Step::Activate),
+        4 => (0..4_000u64).prop_map(Step::Pass),
+        4 => Just(Step::Tick),
+        1 => any::<bool>().prop_map(Step::ShutBarrier),
+    ]
+}
+
+/// What the naive model knows of a pod, whether it is pending or not.
+#[derive(Debug, Clone)]
+struct Known {
+    pod: Arc<Pod>,
+    arrival: u64,
+    timestamp: Moment,
+    rejections: u32,
+    errors: u32,
+    /// Exists and has no node.
+    pending: bool,
+    attempt: Option<Attempt>,
+}
+
+/// An attempt under way as the model sees it.
+#[derive(Debug, Clone, Default)]
+struct Attempt {
+    popped_at: u64,
+    /// Numbers of the changes since the pop that may help any pod.
+    changes: Vec<u64>,
+    /// Whether something came that is replayed whatever the columns knew.
+    unnumbered: bool,
+}
+
+impl Known {
+    fn until(&self, f: &Fixture) -> Moment {
+        let failures = if self.errors > 0 { self.errors } else { self.rejections };
+        backoff::until(&f.queue.config, failures, self.timestamp).unwrap_or(Moment::ZERO)
+    }
+}
+
+struct World {
+    f: Fixture,
+    known: Vec<Known>,
+    arrivals: u64,
+    shut: bool,
+}
+
+impl World {
+    fn new() -> Self {
+        Self {
+            f: Fixture::new(),
+            known: Vec::new(),
+            arrivals: 0,
+            shut: false,
+        }
+    }
+
+    fn choose(&self, number: usize, fits: impl Fn(&Known) -> bool) -> Option<usize> {
+        let choice: Vec<usize> = (0..self.known.len()).filter(|at| fits(&self.known[*at])).collect();
+        (!choice.is_empty()).then(|| choice[number % choice.len()])
+    }
+
+    fn place(&self, at: usize) -> Option<Place> {
+        self.f.place(&self.known[at].pod)
+    }
+
+    fn gate_holds(&self, pod: &Pod) -> bool {
+        self.shut || !pod.spec.scheduling_gates.is_empty()
+    }
+
+    /// Something that may help any pod: it is in every attempt's log, and no pod that it could help stays parked.
+    fn helpful(&mut self, numbered: bool, at_most: Option<i32>) {
+        let seq = self.f.seq;
+        for at in 0..self.known.len() {
+            if at_most.is_some_and(|most| self.known[at].pod.priority() > most) {
+                continue;
+            }
+            if let Some(attempt) = &mut self.known[at].attempt {
+                if numbered {
+                    attempt.changes.push(seq)
+                } else {
+                    attempt.unnumbered = true
+                }
+            }
+            let place = self.place(at);
+            assert_ne!(
+                place,
+                Some(Place::Unschedulable),
+                "an event that could help left {:?} parked",
+                self.known[at]
+            );
+            if place == Some(Place::Gated) {
+                assert!(self.gate_holds(&self.known[at].pod), "an open gate was not found");
+            }
+        }
+    }
+
+    fn arrive(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+
+    fn update(&mut self, at: usize, change: impl FnOnce(&mut Pod)) {
+        let old = Arc::clone(&self.known[at].pod);
+        self.known[at].pod = self.f.update(&old, change);
+    }
+
+    fn own_update(&mut self, at: usize, change: impl FnOnce(&mut Pod)) {
+        self.update(at, change);
+        let known = &mut self.known[at];
+        match &mut known.attempt {
+            Some(attempt) => attempt.unnumbered = true,
+            None => assert_ne!(
+                self.place(at),
+                Some(Place::Unschedulable),
+                "an own update did not wake the pod"
+            ),
+        }
+    }
+
+    fn leave(&mut self, at: usize) {
+        self.known[at].pending = false;
+    }
+
+    fn run(&mut self, step: &Step) {
+        match *step {
+            Step::Add {
+                priority,
+                gated,
+                nominated,
+            } => {
+                let arrival = self.arrive();
+                let mut builder = pod(&format!("p{arrival}")).priority(priority);
+                if gated {
+                    builder = builder.gate("g");
+                }
+                if nominated {
+                    builder = builder.nominated("n");
+                }
+                let timestamp = self.f.now;
+                let pod = self.f.add(builder);
+                let pending = true;
+                self.known.push(Known {
+                    pod,
+                    arrival,
+                    timestamp,
+                    rejections: 0,
+                    errors: 0,
+                    pending,
+                    attempt: None,
+                });
+            }
+            Step::Relabel(number) => {
+                if let Some(at) = self.choose(number, |known| known.pending) {
+                    let label = self.f.seq.to_string();
+                    self.own_update(at, |pod| pod.labels = [("k", label)].into_iter().collect());
+                }
+            }
+            Step::Touch(number) => {
+                if let Some(at) = self.choose(number, |known| known.pending) {
+                    let before = self.place(at);
+                    self.update(at, |pod| pod.status.pod_scheduled = Some(Box::default()));
+                    assert_eq!(self.place(at), before, "an update of nothing moved the pod");
+                }
+            }
+            Step::Open(number) => {
+                if let Some(at) = self.choose(number, |known| {
+                    known.pending && !known.pod.spec.scheduling_gates.is_empty()
+                }) {
+                    self.own_update(at, |pod| pod.spec.scheduling_gates.clear());
+                    assert!(
+                        self.shut || self.place(at) != Some(Place::Gated),
+                        "a pod without gates stayed gated"
+                    );
+                }
+            }
+            Step::Prioritise(number, priority) => {
+                if let Some(at) = self.choose(number, |known| known.pending && known.pod.priority() != priority) {
+                    self.own_update(at, |pod| pod.spec.priority = Some(priority));
+                }
+            }
+            Step::Assign(number) => {
+                if let Some(at) = self.choose(number, |known| known.pending) {
+                    let old = Arc::clone(&self.known[at].pod);
+                    self.leave(at);
+                    self.update(at, |pod| pod.spec.node_name = Some("m".into()));
+                    if old.status.nominated_node_name.is_some() {
+                        self.helpful(true, Some(old.priority()));
+                    }
+                }
+            }
+            Step::Delete(number) => {
+                if let Some(at) = self.choose(number, |known| known.pending) {
+                    let had_room = matches!(self.place(at), Some(Place::InFlight | Place::Placed));
+                    let old = Arc::clone(&self.known[at].pod);
+                    self.leave(at);
+                    self.f.delete(&old);
+                    if had_room {
+                        self.helpful(true, None);
+                    } else if old.status.nominated_node_name.is_some() {
+                        self.helpful(true, Some(old.priority()));
+                    }
+                }
+            }
+            Step::Return(number) => {
+                if let Some(at) = self.choose(number, |known| !known.pending && known.pod.spec.node_name.is_none()) {
+                    let arrival = self.arrive();
+                    let now = self.f.now;
+                    let pod = Arc::clone(&self.known[at].pod);
+                    self.f.apply(Delta::PodAdded(pod));
+                    let known = &mut self.known[at];
+                    known.pending = true;
+                    match &mut known.attempt {
+                        Some(attempt) => attempt.unnumbered = true,
+                        None => {
+                            (known.arrival, known.timestamp) = (arrival, now);
+                            (known.rejections, known.errors) = (0, 0);
+                        }
+                    }
+                }
+            }
+            Step::NodeAdded => {
+                self.f.apply(Delta::NodeAdded(Arc::new(node("n").build())));
+                self.helpful(true, None);
+            }
+            Step::NodeDeleted => self.f.apply(Delta::NodeDeleted(Arc::new(node("n").build()))),
+            Step::OthersDeleted => {
+                self.f.apply(Delta::PodDeleted(Arc::new(
+                    pod("other").scheduler("other").on("n").build(),
+                )));
+                self.helpful(true, None);
+            }
+            Step::Observe => {
+                self.f.queue.observe(
+                    ClusterEvent::new(EventResource::AssignedPod, Action::DELETE),
+                    self.f.now,
+                );
+                self.helpful(false, None);
+            }
+            Step::Pop => self.pop(),
+            Step::Reject(number, behind) => {
+                if let Some(at) = self.choose(number, |known| known.attempt.is_some()) {
+                    self.reject(at, behind);
+                }
+            }
+            Step::Fail(number) => self.end(
+                number,
+                Outcome::Failed {
+                    judged_at: Seq::new(self.f.seq),
+                },
+            ),
+            Step::Place(number) => self.end(number, Outcome::Placed),
+            Step::Drop(number) => self.end(number, Outcome::Dropped),
+            Step::Activate(number) => {
+                if let Some(at) = self.choose(number, |known| known.pending) {
+                    self.f
+                        .queue
+                        .activate(std::slice::from_ref(&self.known[at].pod.uid), self.f.now);
+                    if let Some(attempt) = &mut self.known[at].attempt {
+                        attempt.unnumbered = true;
+                    }
+                }
+            }
+            Step::Pass(milliseconds) => self.f.pass(Duration::from_millis(milliseconds)),
+            Step::Tick => {
+                self.f.queue.tick(self.f.now);
+                assert!(
+                    self.f.queue.next_deadline().is_none_or(|due| due > self.f.now),
+                    "a tick left work behind"
+                );
+            }
+            Step::ShutBarrier(shut) => {
+                self.shut = shut;
+                self.f.shut_barrier(shut);
+            }
+        }
+    }
+
+    /// The pod that a walk over all of them finds.
+    fn expected_pop(&self) -> Option<Uid> {
+        let f = &self.f;
+        let now = f.now;
+        let rank = |known: &&Known| (Reverse(known.pod.priority()), known.timestamp, known.arrival);
+        let place = |known: &Known| f.place(&known.pod);
+        let over = |known: &Known| !backoff::holds(known.until(f), now);
+        let ready = |known: &&Known| match place(known) {
+            Some(Place::Active) => true,
+            Some(Place::Backoff | Place::ErrorBackoff) => over(known),
+            _ => false,
+        };
+        let backing_off = |known: &&Known| place(known) == Some(Place::Backoff);
+        let first = self.known.iter().filter(ready).min_by_key(rank);
+        let first = first.or_else(|| {
+            self.known
+                .iter()
+                .filter(backing_off)
+                .min_by_key(|known| (known.until(f), rank(known)))
+        });
+        first.map(|known| known.pod.uid.clone())
+    }
+
+    fn pop(&mut self) {
+        let expected = self.expected_pop();
+        let popped = self.f.pop();
+        assert_eq!(popped.as_ref().map(|popped| &popped.pod.uid), expected.as_ref());
+        if let Some(popped) = popped {
+            let popped_at = self.f.seq;
+            let known = self
+                .known
+                .iter_mut()
+                .find(|known| known.pod.uid == popped.pod.uid)
+                .unwrap();
+            assert!(known.attempt.is_none(), "two attempts at one pod");
+            assert!(Arc::ptr_eq(&known.pod, &popped.pod), "not the newest object");
+            known.attempt = Some(Attempt {
+                popped_at,
+                ..Attempt::default()
+            });
+        }
+    }
+
+    fn reject(&mut self, at: usize, behind: u64) {
+        let Some(attempt) = self.known[at].attempt.take() else {
+            return;
+        };
+        let judged_at = self.f.seq.saturating_sub(behind).max(attempt.popped_at);
+        let uid = self.known[at].pod.uid.clone();
+        self.f.settle(&uid, rejected_at(judged_at));
+        if !self.known[at].pending {
+            return;
+        }
+        let missed = attempt.unnumbered || attempt.changes.iter().any(|seq| *seq > judged_at);
+        let known = &mut self.known[at];
+        known.timestamp = self.f.now;
+        known.rejections += 1;
+        known.errors = 0;
+        let expected = match (missed, self.gate_holds(&self.known[at].pod)) {
+            (false, _) => Place::Unschedulable,
+            (true, false) => Place::Backoff,
+            (true, true) => Place::Gated,
+        };
+        assert_eq!(
+            self.place(at),
+            Some(expected),
+            "judged at {judged_at} after {attempt:?}"
+        );
+    }
+
+    fn end(&mut self, number: usize, outcome: Outcome) {
+        let Some(at) = self.choose(number, |known| known.attempt.is_some()) else {
+            return;
+        };
+        self.known[at].attempt = None;
+        let failed = matches!(outcome, Outcome::Failed { .. });
+        let uid = self.known[at].pod.uid.clone();
+        self.f.settle(&uid, outcome);
+        if failed && self.known[at].pending {
+            self.known[at].timestamp = self.f.now;
+            self.known[at].errors += 1;
+        }
+    }
+
+    /// Every pending pod is in one place with a deadline, nothing else is anywhere, and the containers agree.
+    fn check(&self) {
+        let queue = &self.f.queue;
+        let mut places = crate::Counts::default();
+        let listed: BTreeMap<&Uid, (Place, Moment)> =
+            queue.pods().map(|(uid, place, look)| (uid, (place, look))).collect();
+        assert_eq!(listed.len(), queue.pods().count(), "a pod is listed twice");
+        let last_look = queue.deadline(self.f.now);
+        for known in &self.known {
+            let found = listed.get(&known.pod.uid);
+            assert_eq!(found.is_some(), known.pending, "{known:?}");
+            assert_eq!(queue.place_of(&known.pod.uid), found.map(|(place, _)| *place));
+            if let Some((place, look)) = found {
+                *places.of(*place) += 1;
+                assert!(*look <= last_look, "{place:?} until {look:?}");
+                assert_eq!(known.attempt.is_some(), *place == Place::InFlight);
+                if matches!(place, Place::Backoff | Place::ErrorBackoff) {
+                    assert_eq!(*look, known.until(&self.f) + backoff::GRAIN);
+                }
+            }
+        }
+        assert_eq!(places, queue.counts());
+        assert_eq!(
+            queue.deadlines.len(),
+            places.unschedulable + places.gated + places.placed
+        );
+        for ((due, arrival), slot) in &queue.deadlines {
+            let record = &queue.records[*slot];
+            assert_eq!(record.arrival, *arrival);
+            let (State::Parked { due: own } | State::Placed { due: own }) = record.state else {
+                unreachable!("{record:?} has a deadline")
+            };
+            assert_eq!(own, *due);
+        }
+        if self.known.iter().all(|known| known.attempt.is_none()) {
+            assert!(queue.in_flight_events().is_empty(), "events kept for nobody");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_pod_is_in_one_place_none_is_forgotten_and_pops_come_in_order(
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let mut world = World::new();
+        for step in &steps {
+            world.run(step);
+            world.check();
+        }
+        // Whatever happened, every pod that nothing holds is handed out in the end.
+        world.run(&Step::ShutBarrier(false));
+        while world.known.iter().any(|known| known.attempt.is_some()) {
+            world.run(&Step::Reject(0, 0));
+        }
+        world.f.pass(Duration::from_secs(302));
+        world.run(&Step::Tick);
+        world.check();
+        while world.expected_pop().is_some() {
+            world.run(&Step::Pop);
+        }
+        world.check();
+        for known in world.known.iter().filter(|known| known.pending) {
+            let held = !known.pod.spec.scheduling_gates.is_empty();
+            prop_assert_eq!(world.f.place(&known.pod), Some(if held { Place::Gated } else { Place::InFlight }));
+        }
+    }
+
+    #[test]
+    fn the_same_calls_give_the_same_pods(steps in prop::collection::vec(step(), 1..60)) {
+        let history = |steps: &[Step]| {
+            let mut world = World::new();
+            for step in steps {
+                world.run(step);
+            }
+            let pods: Vec<_> =
+                world.f.queue.pods().map(|(uid, place, look)| (uid.clone(), place, look)).collect();
+            (pods, world.f.queue.take_metrics())
+        };
+        prop_assert_eq!(history(&steps), history(&steps));
+    }
+}

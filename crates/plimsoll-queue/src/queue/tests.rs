@@ -1,0 +1,21 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_framework::{Action, ClusterEvent, EventResource};
+use plimsoll_model::testing::{node, pod};
+use plimsoll_model::{Delta, Moment, Node, Pod, Seq, Toleration, Uid};
+
+use super::fixture::{Fixture, PLACES, rejected_at};
+use crate::{Outcome, Place, QueueConfig, QueueError};
+
+mod attempts;
+mod handlers;
+mod waiting;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn node_event(action: Action) -> ClusterEvent {
+    ClusterEvent::new(EventResource::Node, action)
+}
+
+const ROOM: ClusterEvent = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);

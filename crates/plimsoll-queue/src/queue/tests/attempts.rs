@@ -1,0 +1,294 @@
+//! Pops, settlements, and the events between them.
+
+use super::*;
+
+#[test]
+fn active_pods_come_by_queue_sort_then_by_arrival() {
+    let mut f = Fixture::new();
+    for (name, priority) in [("a", 1), ("b", 5), ("c", 5), ("d", 9)] {
+        f.add(pod(name).priority(priority));
+    }
+    f.pass(SECOND);
+    f.add(pod("late").priority(5));
+    let order: Vec<_> = std::iter::from_fn(|| f.pop_name()).collect();
+    assert_eq!(order, ["d", "b", "c", "late", "a"]);
+}
+
+#[test]
+fn a_popped_pod_tells_its_history() {
+    let mut f = Fixture::new();
+    let start = f.now;
+    let waiting = f.add(pod("a"));
+    f.pass(SECOND);
+    let popped = f.pop().unwrap();
+    assert_eq!(
+        (popped.attempts, popped.added, popped.initial_attempt),
+        (1, start, Some(start))
+    );
+    assert_eq!((popped.seq, popped.flushed), (Seq::new(1), false));
+    f.reject(&waiting.uid);
+    f.tick_after(302 * SECOND);
+    let popped = f.pop().unwrap();
+    assert_eq!(
+        (popped.attempts, popped.added, popped.initial_attempt),
+        (2, start, Some(start))
+    );
+    assert!(popped.flushed);
+    f.reject(&waiting.uid);
+    f.queue.observe(ROOM, f.now);
+    f.tick_after(3 * SECOND);
+    assert!(!f.pop().unwrap().flushed);
+}
+
+#[test]
+fn backing_off_pods_are_popped_only_when_none_is_active_and_failed_ones_never() {
+    let mut f = Fixture::new();
+    f.add_at(Place::ErrorBackoff, "failed");
+    f.add_at(Place::Backoff, "rejected");
+    f.add(pod("active").priority(-1));
+    f.queue.take_metrics();
+    assert_eq!(f.pop_name().as_deref(), Some("active"));
+    assert_eq!(f.pop_name().as_deref(), Some("rejected"));
+    assert_eq!(
+        f.queue.take_metrics().incoming,
+        [(("active", "PopFromBackoffQ".to_owned()), 1)]
+    );
+    assert_eq!(f.pop_name(), None);
+}
+
+#[test]
+fn backing_off_pods_compete_by_priority_within_a_second() {
+    let mut f = Fixture::new();
+    for (name, priority, nanos) in [("first", 1, 100), ("second", 5, 200)] {
+        f.add(pod(name).priority(priority));
+        let popped = f.pop().unwrap();
+        f.now = f.now + Duration::from_nanos(nanos);
+        f.queue.activate(std::slice::from_ref(&popped.pod.uid), f.now);
+        f.reject(&popped.pod.uid);
+    }
+    assert_eq!(f.queue.counts().backoff, 2);
+    assert_eq!(f.pop_name().as_deref(), Some("second"));
+}
+
+#[test]
+fn events_after_the_judgement_are_replayed_and_earlier_ones_are_not() {
+    let cases = [
+        (1, Place::Backoff),
+        (2, Place::Unschedulable),
+        (3, Place::Unschedulable),
+    ];
+    for (judged_at, place) in cases {
+        let mut f = Fixture::new();
+        let waiting = f.add(pod("a"));
+        f.pop().unwrap();
+        f.apply(Delta::NodeAdded(Arc::new(node("n").build())));
+        f.settle(&waiting.uid, rejected_at(judged_at));
+        assert_eq!(f.place(&waiting), Some(place), "judged at {judged_at}");
+    }
+}
+
+#[test]
+fn an_event_that_overtakes_the_rejection_is_not_lost() {
+    let mut f = Fixture::new();
+    let waiting = f.add(pod("a"));
+    f.pop().unwrap();
+    // The cycle is ahead: it judged with a change that the queue has not heard of yet.
+    f.settle(&waiting.uid, rejected_at(2));
+    assert_eq!(f.place(&waiting), Some(Place::Unschedulable));
+    f.apply(Delta::NodeAdded(Arc::new(node("seen").build())));
+    assert_eq!(f.place(&waiting), Some(Place::Backoff));
+}
+
+#[test]
+fn events_of_our_own_are_replayed_whenever_they_came_after_the_pop() {
+    let mut f = Fixture::new();
+    f.queue.observe(ROOM, f.now);
+    let waiting = f.add(pod("a"));
+    f.pop().unwrap();
+    f.reject(&waiting.uid);
+    assert_eq!(f.place(&waiting), Some(Place::Unschedulable));
+
+    let other = f.add(pod("b"));
+    f.pop().unwrap();
+    f.queue.observe(ROOM, f.now);
+    f.settle(&other.uid, rejected_at(u64::MAX));
+    assert_eq!(f.place(&other), Some(Place::Backoff));
+}
+
+#[test]
+fn an_own_update_during_the_attempt_is_replayed_and_the_newest_object_returns() {
+    let mut f = Fixture::new();
+    let waiting = f.add(pod("a"));
+    f.pop().unwrap();
+    let new = f.update(&waiting, |pod| pod.labels = [("k", "v")].into_iter().collect());
+    // The columns knew the change, but the attempt was judged by the object that was popped.
+    f.reject(&waiting.uid);
+    assert_eq!(f.place(&waiting), Some(Place::Backoff));
+    assert!(Arc::ptr_eq(&f.pop().unwrap().pod, &new));
+}
+
+#[test]
+fn the_condition_that_we_write_ourselves_does_not_wake_the_pod() {
+    let mut f = Fixture::new();
+    let waiting = f.add(pod("a"));
+    f.pop().unwrap();
+    f.update(&waiting, |pod| pod.status.pod_scheduled = Some(Box::default()));
+    f.reject(&waiting.uid);
+    assert_eq!(f.place(&waiting), Some(Place::Unschedulable));
+}
+
+#[test]
+fn an_update_of_one_pod_is_not_replayed_for_another() {
+    let mut f = Fixture::new();
+    let a = f.add(pod("a"));
+    let b = f.add(pod("b"));
+    f.pop().unwrap();
+    f.pop().unwrap();
+    f.update(&b, |pod| pod.labels = [("k", "v")].into_iter().collect());
+    f.settle(&a.uid, rejected_at(0));
+    let judged_before_pop = f.place(&a);
+    f.settle(&b.uid, rejected_at(3));
+    assert_eq!(
+        judged_before_pop,
+        Some(Place::Backoff),
+        "an impossible judgement counts as missing everything"
+    );
+    assert_eq!(f.place(&b), Some(Place::Backoff));
+
+    let c = f.add(pod("c"));
+    let d = f.add(pod("d"));
+    f.pop().unwrap();
+    f.pop().unwrap();
+    f.update(&d, |pod| pod.labels = [("k", "v")].into_iter().collect());
+    f.settle(&c.uid, rejected_at(f.seq - 1));
+    assert_eq!(f.place(&c), Some(Place::Unschedulable));
+}
+
+#[test]
+fn an_event_for_a_pending_plugin_skips_the_backoff() {
+    let mut f = Fixture::new();
+    let waiting = f.add(pod("a"));
+    f.pop().unwrap();
+    f.queue.observe(ROOM, f.now);
+    let outcome = Outcome::Rejected {
+        plugins: vec![],
+        pending_plugins: vec!["Gang"],
+        judged_at: Seq::new(1),
+    };
+    f.settle(&waiting.uid, outcome);
+    assert_eq!(f.place(&waiting), Some(Place::Active));
+}
+
+#[test]
+fn outcomes_lead_to_their_places() {
+    let judged_at = Seq::new(1);
+    let none = Outcome::Rejected {
+        plugins: vec![],
+        pending_plugins: vec![],
+        judged_at,
+    };
+    let cases = [
+        (rejected_at(1), Place::Unschedulable),
+        (none, Place::ErrorBackoff),
+        (Outcome::Failed { judged_at }, Place::ErrorBackoff),
+        (Outcome::Placed, Place::Placed),
+        (Outcome::Dropped, Place::Placed),
+    ];
+    for (outcome, place) in cases {
+        let mut f = Fixture::new();
+        let waiting = f.add(pod("a"));
+        f.pop().unwrap();
+        f.settle(&waiting.uid, outcome.clone());
+        assert_eq!(f.place(&waiting), Some(place), "{outcome:?}");
+        assert_eq!(f.queue.counts().in_flight, 0);
+    }
+}
+
+#[test]
+fn settling_a_waiting_pod_is_refused_in_upstreams_words() {
+    let cases = [
+        (Place::Active, "Pod default/a is already present in the active queue"),
+        (Place::Backoff, "Pod default/a is already present in the backoff queue"),
+        (
+            Place::Unschedulable,
+            "Pod default/a is already present in unschedulable queue",
+        ),
+    ];
+    for (place, text) in cases {
+        let mut f = Fixture::new();
+        let waiting = f.add_at(place, "a");
+        let error = f.queue.settle(&waiting.uid, rejected_at(1), f.now).unwrap_err();
+        assert_eq!(
+            error,
+            QueueError::NotInFlight {
+                pod: waiting.name.clone(),
+                place
+            }
+        );
+        assert_eq!(error.to_string(), text);
+        assert_eq!(f.place(&waiting), Some(place));
+    }
+}
+
+#[test]
+fn settling_a_pod_never_heard_of_does_nothing() {
+    let mut f = Fixture::new();
+    assert_eq!(f.queue.settle(&Uid::from("nobody"), Outcome::Placed, f.now), Ok(()));
+    assert_eq!(f.queue.pods().count(), 0);
+}
+
+#[test]
+fn a_late_unassigned_update_does_not_bring_a_placed_pod_back() {
+    let mut f = Fixture::new();
+    let placed = f.add_at(Place::Placed, "a");
+    f.update(&placed, |pod| pod.labels = [("k", "v")].into_iter().collect());
+    f.queue.observe(ROOM, f.now);
+    assert_eq!(f.place(&placed), Some(Place::Placed));
+    assert_eq!(f.pop_name(), None);
+}
+
+#[test]
+fn a_placed_pod_whose_claim_came_apart_waits_again() {
+    let mut f = Fixture::new();
+    let placed = f.add_at(Place::Placed, "a");
+    f.settle(&placed.uid, Outcome::Failed { judged_at: Seq::new(1) });
+    assert_eq!(f.place(&placed), Some(Place::ErrorBackoff));
+}
+
+#[test]
+fn a_placed_pod_that_the_watch_never_confirms_is_looked_at_again() {
+    let mut f = Fixture::new();
+    let placed = f.add_at(Place::Placed, "a");
+    f.tick_after(300 * SECOND);
+    assert_eq!(f.place(&placed), Some(Place::Placed));
+    f.tick_after(SECOND);
+    assert_eq!(f.place(&placed), Some(Place::Active));
+}
+
+#[test]
+fn a_pod_back_under_its_uid_waits_for_the_attempt_under_way_and_is_tried_again() {
+    let mut f = Fixture::new();
+    let first = f.add_at(Place::InFlight, "a");
+    f.delete(&first);
+    assert_eq!(f.place(&first), None);
+    f.apply(Delta::PodAdded(Arc::clone(&first)));
+    assert_eq!(f.place(&first), Some(Place::InFlight));
+    assert_eq!(f.pop_name(), None);
+    f.reject(&first.uid);
+    assert_eq!(f.place(&first), Some(Place::Backoff));
+}
+
+#[test]
+fn events_are_kept_only_while_an_attempt_may_need_them() {
+    let mut f = Fixture::new();
+    f.queue.observe(ROOM, f.now);
+    assert!(f.queue.in_flight_events().is_empty());
+    let waiting = f.add_at(Place::InFlight, "a");
+    f.queue.observe(ROOM, f.now);
+    f.queue.observe(node_event(Action::ADD), f.now);
+    f.queue.observe(node_event(Action::DELETE), f.now);
+    let kept: Vec<_> = f.queue.in_flight_events().into_iter().collect();
+    assert_eq!(kept, [("AssignedPodDelete".to_owned(), 1), ("NodeAdd".to_owned(), 1)]);
+    f.reject(&waiting.uid);
+    assert!(f.queue.in_flight_events().is_empty());
+}

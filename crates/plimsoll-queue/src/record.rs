@@ -1,0 +1,106 @@
+use std::sync::Arc;
+
+use plimsoll_model::{Moment, Pod, Seq};
+
+use crate::Place;
+use crate::plugin_sets::PluginSetId;
+
+/// Where a record is, with what only that place needs to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// In no container; only while it is being moved.
+    Nowhere,
+    /// In the active heap.
+    Active,
+    /// In the heap of rejected pods that back off through the second `until`.
+    Backoff { until: Moment },
+    /// In the heap of failed pods that back off through the second `until`.
+    ErrorBackoff { until: Moment },
+    /// Unschedulable or gated; looked at again at `due`.
+    Parked { due: Moment },
+    /// Popped. `gone` once it was deleted, assigned or given to another scheduler meanwhile: the record then only
+    /// waits for the attempt to be settled, so that no second attempt can start beside it.
+    InFlight { mark: u64, popped_at: Moment, gone: bool },
+    /// Settled for good as far as we know; looked at again at `due` in case the watch never confirms it.
+    Placed { due: Moment },
+}
+
+/// What the queue keeps of one pod.
+///
+/// There may be a million of these: about 150 bytes each beside the shared pod, its entry in the index of UIDs and its
+/// entry in one container.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) pod: Arc<Pod>,
+    pub(crate) state: State,
+    /// Number of the record in order of arrival: breaks ties of the queue sort, and tells it from any other ever.
+    pub(crate) arrival: u64,
+    /// When the pod entered, or returned after its last attempt; order and backoff count from it.
+    pub(crate) timestamp: Moment,
+    pub(crate) added: Moment,
+    pub(crate) initial_attempt: Option<Moment>,
+    /// What the queue had seen when the pod was last popped.
+    pub(crate) popped_seq: Seq,
+    pub(crate) attempts: u32,
+    /// Attempts that plugins rejected.
+    pub(crate) rejections: u32,
+    /// Attempts in a row that failed otherwise.
+    pub(crate) errors: u32,
+    pub(crate) rejected_by: PluginSetId,
+    /// Index in whichever heap the record is in.
+    pub(crate) position: u32,
+    pub(crate) profile: u16,
+    /// Which pre-enqueue plugin of the profile holds it back.
+    pub(crate) gate: Option<u16>,
+    /// Whether the deadline of parked pods moved it since its last attempt.
+    pub(crate) flushed: bool,
+}
+
+impl Record {
+    /// Where the pod is; nothing when the queue holds the record for bookkeeping only.
+    pub(crate) fn place(&self) -> Option<Place> {
+        match self.state {
+            State::Active => Some(Place::Active),
+            State::Backoff { .. } => Some(Place::Backoff),
+            State::ErrorBackoff { .. } => Some(Place::ErrorBackoff),
+            State::Parked { .. } if self.gate.is_some() => Some(Place::Gated),
+            State::Parked { .. } => Some(Place::Unschedulable),
+            State::InFlight { gone: false, .. } => Some(Place::InFlight),
+            State::Placed { .. } => Some(Place::Placed),
+            State::Nowhere | State::InFlight { gone: true, .. } => None,
+        }
+    }
+
+    /// When somebody looks at the pod again: for an active pod and one in flight, since when it is somebody's turn.
+    pub(crate) fn next_look(&self) -> Moment {
+        match self.state {
+            State::Nowhere | State::Active => self.timestamp,
+            State::Backoff { until } | State::ErrorBackoff { until } => until + crate::backoff::GRAIN,
+            State::Parked { due } | State::Placed { due } => due,
+            State::InFlight { popped_at, .. } => popped_at,
+        }
+    }
+
+    /// The end of its backoff, for ordering backoff heaps.
+    pub(crate) fn until(&self) -> Moment {
+        match self.state {
+            State::Backoff { until } | State::ErrorBackoff { until } => until,
+            _ => Moment::ZERO,
+        }
+    }
+
+    /// Failed attempts that its backoff counts: errors in a row if the last attempt was one, else rejections.
+    pub(crate) fn failures(&self) -> u32 {
+        if self.errors > 0 { self.errors } else { self.rejections }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_stays_small() {
+        assert!(size_of::<Record>() <= 128, "{}", size_of::<Record>());
+    }
+}
