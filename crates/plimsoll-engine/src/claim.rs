@@ -1,0 +1,500 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use compact_str::CompactString;
+use plimsoll_model::{Moment, Pod};
+
+/// Number of a claim; never used twice by one engine, so that a late answer cannot meet the wrong claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClaimId(u64);
+
+impl ClaimId {
+    pub(crate) const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for ClaimId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "claim-{}", self.0)
+    }
+}
+
+/// What the binding workers tell of a claim: the one outcome of each request that the engine asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClaimInput {
+    /// 201: the pod is bound to the node of the claim.
+    Bound,
+    /// 409: already bound, another UID, or told to go; a read tells which.
+    Conflict {
+        /// What the API server said.
+        message: String,
+    },
+    /// 404: the pod is gone; a read makes sure.
+    NotFound {
+        /// What the API server said.
+        message: String,
+    },
+    /// Another answer that says that this request changed nothing.
+    Refused {
+        /// What the API server said.
+        message: String,
+    },
+    /// 429: this request changed nothing and may be repeated after a while.
+    Throttled {
+        /// `Retry-After`.
+        retry_after: Duration,
+    },
+    /// Time-out, connection lost, 5xx: the request may have been applied, or may yet be until `settled_by`.
+    Unknown {
+        /// When the request was sent, plus the server's own time-out for it.
+        settled_by: Moment,
+    },
+    /// The request was never sent, since the term may be over.
+    NotSent {
+        /// Why.
+        message: String,
+    },
+    /// Outcome of reading the pod.
+    Read(ReadResult),
+}
+
+/// What a read of the pod from the API server itself (not from a cache) showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadResult {
+    /// It has a node, whether or not it is to be deleted.
+    Assigned {
+        /// The node.
+        node: CompactString,
+    },
+    /// It has no node and is not to be deleted.
+    Unassigned,
+    /// It has no node and is to be deleted: the API server binds it no more.
+    Deleting,
+    /// There is no pod of this name, or it has another UID.
+    Gone,
+    /// No answer.
+    Failed,
+}
+
+/// What the watch showed of the pod of a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sight<'a> {
+    Assigned(&'a str),
+    Unassigned { terminating: bool },
+    Deleted,
+}
+
+/// Everything that moves a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Input<'a> {
+    /// An answer of the binding workers.
+    Answer(ClaimInput),
+    /// The watch.
+    Sight(Sight<'a>),
+    /// Permit and pre-bind are done.
+    Cleared,
+    /// Permit, pre-bind or bind plugins turned the pod away.
+    Withdrawn,
+    /// A deadline may have passed.
+    Due,
+    /// Nothing may be sent any more.
+    TermOver,
+}
+
+/// Where a claim stands; the table is in the docs of [`Claim`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClaimState {
+    /// Assumed; permit or pre-bind is not done yet, and nothing has been sent.
+    Waiting,
+    /// A binding is under way.
+    Sent,
+    /// The same binding is sent again at this time: its outcome is unknown, or it was throttled.
+    Unknown {
+        /// When.
+        send_at: Moment,
+    },
+    /// The pod is being read; `since` is when that was asked for.
+    Checking {
+        /// When.
+        since: Moment,
+    },
+    /// The pod is read again at this time.
+    Doubtful {
+        /// When.
+        read_at: Moment,
+    },
+    /// The API server has the binding, the watch has not shown it yet.
+    Bound,
+    /// A read showed the pod on another node, where it counts until the watch shows it.
+    Moved,
+    /// Unsettled, and the term is over: no more is sent.
+    Stopped,
+    /// Over.
+    Ended,
+}
+
+impl ClaimState {
+    /// When the claim wants to be looked at again by itself.
+    pub fn deadline(self) -> Option<Moment> {
+        match self {
+            Self::Unknown { send_at: at } | Self::Doubtful { read_at: at } => Some(at),
+            _ => None,
+        }
+    }
+}
+
+/// How a claim ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The watch shows the pod where the claim says.
+    Confirmed,
+    /// The watch shows the pod on another node.
+    Elsewhere,
+    /// The pod is certainly not bound and never will be by what we sent: it must be tried again.
+    Refused,
+    /// The pod is gone or going without a node.
+    Gone,
+}
+
+/// What is to be asked of the API server next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// POST the binding.
+    Send,
+    /// GET the pod.
+    Read,
+}
+
+/// What follows from an input.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Reaction {
+    /// Our binding took effect; said once in a claim's life.
+    pub(crate) bound: bool,
+    /// A read showed the pod on this other node.
+    pub(crate) moved_to: Option<CompactString>,
+    /// Ask this next.
+    pub(crate) ask: Option<Ask>,
+    /// The claim is over.
+    pub(crate) ending: Option<Ending>,
+}
+
+impl Reaction {
+    fn nothing() -> Self {
+        Self::default()
+    }
+
+    fn ask(ask: Ask) -> Self {
+        Self {
+            ask: Some(ask),
+            ..Self::default()
+        }
+    }
+}
+
+/// The right of a pod to its place on a node, from the choice of the node until the watch shows the pod there.
+///
+/// A claim counts in the columns; the ledger lets a pod count either where the watch shows it or, while it shows no
+/// node, where its claim says, so never twice, and never not at all between the binding and its confirmation.
+///
+/// | state | input | next |
+/// |---|---|---|
+/// | Waiting | permit and pre-bind done | Sent, send |
+/// | Waiting | turned away | ended: refused |
+/// | Waiting | watch: to be deleted | ended: gone |
+/// | Waiting | watch: assigned to any node | ended: elsewhere (we sent nothing) |
+/// | Sent | 409, 404 | Checking, read |
+/// | Sent | other refusal | ended: refused if no earlier send is open, else Checking, read |
+/// | Sent | 429 | Unknown, send again after `Retry-After` |
+/// | Sent | unknown | Unknown, send again after a backoff; the send stays open until `settled_by` |
+/// | Sent | not sent | ended: refused if no earlier send is open, else Unknown |
+/// | Unknown | time reached | Sent, send |
+/// | Checking | read: our node | Bound |
+/// | Checking | read: other node | Moved: counts there |
+/// | Checking | read: no node | ended: refused if the read was asked for after every open send was settled, else Doubtful |
+/// | Checking | read: going or gone | ended: gone |
+/// | Checking | read failed | Doubtful, after a backoff |
+/// | Doubtful | time reached | Checking, read |
+/// | any that has sent | 201, however late | Bound |
+/// | any that has sent | watch: our node | ended: confirmed |
+/// | Moved | watch: the node read | ended: confirmed |
+/// | any other | watch: another node | ended: elsewhere |
+/// | any | watch: deleted | ended: gone |
+/// | any | watch: no node | unchanged: the watch may lag |
+/// | any | end of term | Waiting ends as refused; what would send or read becomes Stopped; the rest awaits its answer |
+///
+/// A send is open when its outcome was unknown and its `settled_by` lies ahead of the read in question. That is stricter
+/// than "has passed when the answer came": a read begun earlier may have been overtaken by the request.
+/// That the binding took effect is reported once, by the answer, the read or the watch, whichever comes first.
+#[derive(Debug, Clone)]
+pub struct Claim {
+    id: ClaimId,
+    pod: Arc<Pod>,
+    /// The node that the cycle chose.
+    chosen: CompactString,
+    /// The node on which it counts.
+    node: CompactString,
+    state: ClaimState,
+    /// Until then a send of unknown outcome may be applied.
+    open_until: Option<Moment>,
+    refusal: Option<String>,
+    bound: bool,
+    sent: bool,
+    over: bool,
+    failures: u32,
+}
+
+/// First wait before a request of unknown outcome is repeated; doubled each time.
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+/// Longest such wait.
+const MAX_BACKOFF: Duration = Duration::from_secs(10);
+
+impl Claim {
+    pub(crate) fn new(id: ClaimId, pod: Arc<Pod>, node: CompactString) -> Self {
+        Self {
+            id,
+            pod,
+            chosen: node.clone(),
+            node,
+            state: ClaimState::Waiting,
+            open_until: None,
+            refusal: None,
+            bound: false,
+            sent: false,
+            over: false,
+            failures: 0,
+        }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> ClaimId {
+        self.id
+    }
+
+    /// The pod as it was when the node was chosen.
+    pub fn pod(&self) -> &Arc<Pod> {
+        &self.pod
+    }
+
+    /// The node on which it counts.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// The node that the cycle chose: the same, unless a read showed the pod elsewhere.
+    pub(crate) fn chosen(&self) -> &CompactString {
+        &self.chosen
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> ClaimState {
+        self.state
+    }
+
+    /// Whether the binding is known to have taken effect.
+    pub fn is_bound(&self) -> bool {
+        self.bound
+    }
+
+    /// Whether a read showed the pod on another node than was chosen.
+    pub(crate) fn is_moved(&self) -> bool {
+        self.chosen != self.node
+    }
+
+    /// Until when a request whose outcome is unknown may still be applied; the lease must not be released before.
+    pub fn open_until(&self) -> Option<Moment> {
+        self.open_until
+    }
+
+    /// What the API server said when it refused.
+    pub(crate) fn refusal(&self) -> &str {
+        self.refusal.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn on(&mut self, input: Input<'_>, now: Moment) -> Reaction {
+        if self.state == ClaimState::Ended {
+            return Reaction::nothing();
+        }
+        match input {
+            Input::Sight(sight) => self.on_sight(sight),
+            Input::Answer(answer) => self.on_answer(answer, now),
+            Input::Cleared if self.state == ClaimState::Waiting => self.send(),
+            Input::Withdrawn if self.state == ClaimState::Waiting => self.end(Ending::Refused),
+            Input::Due => self.on_due(now),
+            Input::TermOver => self.on_term_over(),
+            Input::Cleared | Input::Withdrawn => Reaction::nothing(),
+        }
+    }
+
+    fn on_sight(&mut self, sight: Sight<'_>) -> Reaction {
+        match sight {
+            Sight::Deleted => self.end(Ending::Gone),
+            Sight::Assigned(node) if node == self.node && self.state == ClaimState::Moved => {
+                self.end(Ending::Confirmed)
+            }
+            Sight::Assigned(node) if node == self.node && self.sent => {
+                let bound = self.take_effect();
+                Reaction {
+                    bound,
+                    ..self.end(Ending::Confirmed)
+                }
+            }
+            Sight::Assigned(_) => self.end(Ending::Elsewhere),
+            Sight::Unassigned { terminating: true } if self.state == ClaimState::Waiting => self.end(Ending::Gone),
+            Sight::Unassigned { .. } => Reaction::nothing(),
+        }
+    }
+
+    fn on_answer(&mut self, answer: ClaimInput, now: Moment) -> Reaction {
+        if let ClaimInput::Unknown { settled_by } = answer {
+            self.open_until = self.open_until.max(Some(settled_by));
+        }
+        match (self.state, answer) {
+            (state, ClaimInput::Bound) if self.sent && state != ClaimState::Moved => self.bound_now(),
+            (ClaimState::Sent, ClaimInput::Conflict { message } | ClaimInput::NotFound { message }) => {
+                self.refusal = Some(message);
+                self.read(now)
+            }
+            (ClaimState::Sent, ClaimInput::Refused { message }) => {
+                self.refusal = Some(message);
+                if self.open_until.is_none() {
+                    self.end(Ending::Refused)
+                } else {
+                    self.read(now)
+                }
+            }
+            (ClaimState::Sent, ClaimInput::NotSent { message }) => {
+                self.refusal = Some(message);
+                if self.open_until.is_none() {
+                    self.end(Ending::Refused)
+                } else {
+                    self.send_again_later(now)
+                }
+            }
+            (ClaimState::Sent, ClaimInput::Throttled { retry_after }) => self.send_again(now + retry_after),
+            (ClaimState::Sent, ClaimInput::Unknown { .. }) => self.send_again_later(now),
+            (ClaimState::Checking { since }, ClaimInput::Read(read)) => self.on_read(read, since, now),
+            _ => Reaction::nothing(),
+        }
+    }
+
+    fn on_read(&mut self, read: ReadResult, since: Moment, now: Moment) -> Reaction {
+        match read {
+            ReadResult::Assigned { node } if node == self.node => self.bound_now(),
+            ReadResult::Assigned { node } => {
+                self.state = ClaimState::Moved;
+                self.node.clone_from(&node);
+                Reaction {
+                    moved_to: Some(node),
+                    ..Reaction::default()
+                }
+            }
+            ReadResult::Unassigned => match self.open_until {
+                Some(open_until) if since < open_until => self.read_again(open_until.max(now)),
+                _ => self.end(Ending::Refused),
+            },
+            ReadResult::Deleting | ReadResult::Gone => self.end(Ending::Gone),
+            ReadResult::Failed => {
+                let at = now + self.backoff();
+                self.read_again(at)
+            }
+        }
+    }
+
+    fn on_due(&mut self, now: Moment) -> Reaction {
+        match self.state {
+            ClaimState::Unknown { send_at } if send_at <= now => self.send(),
+            ClaimState::Doubtful { read_at } if read_at <= now => self.read(now),
+            _ => Reaction::nothing(),
+        }
+    }
+
+    fn on_term_over(&mut self) -> Reaction {
+        self.over = true;
+        match self.state {
+            ClaimState::Waiting => self.end(Ending::Refused),
+            ClaimState::Unknown { .. } | ClaimState::Doubtful { .. } => self.stop(),
+            _ => Reaction::nothing(),
+        }
+    }
+
+    /// Marks the binding as effective; whether that is news.
+    fn take_effect(&mut self) -> bool {
+        !std::mem::replace(&mut self.bound, true)
+    }
+
+    fn bound_now(&mut self) -> Reaction {
+        self.state = ClaimState::Bound;
+        self.open_until = None;
+        Reaction {
+            bound: self.take_effect(),
+            ..Reaction::default()
+        }
+    }
+
+    fn send(&mut self) -> Reaction {
+        if self.over {
+            return self.stop();
+        }
+        self.state = ClaimState::Sent;
+        self.sent = true;
+        Reaction::ask(Ask::Send)
+    }
+
+    fn read(&mut self, now: Moment) -> Reaction {
+        if self.over {
+            return self.stop();
+        }
+        self.state = ClaimState::Checking { since: now };
+        Reaction::ask(Ask::Read)
+    }
+
+    fn send_again(&mut self, send_at: Moment) -> Reaction {
+        if self.over {
+            return self.stop();
+        }
+        self.state = ClaimState::Unknown { send_at };
+        Reaction::nothing()
+    }
+
+    fn send_again_later(&mut self, now: Moment) -> Reaction {
+        let at = now + self.backoff();
+        self.send_again(at)
+    }
+
+    fn read_again(&mut self, read_at: Moment) -> Reaction {
+        if self.over {
+            return self.stop();
+        }
+        self.state = ClaimState::Doubtful { read_at };
+        Reaction::nothing()
+    }
+
+    fn stop(&mut self) -> Reaction {
+        self.state = ClaimState::Stopped;
+        Reaction::nothing()
+    }
+
+    fn end(&mut self, ending: Ending) -> Reaction {
+        self.state = ClaimState::Ended;
+        Reaction {
+            ending: Some(ending),
+            ..Reaction::default()
+        }
+    }
+
+    fn backoff(&mut self) -> Duration {
+        let doubled = FIRST_BACKOFF.saturating_mul(1 << self.failures.min(8));
+        self.failures = self.failures.saturating_add(1);
+        doubled.min(MAX_BACKOFF)
+    }
+}
+
+#[cfg(test)]
+mod tests;

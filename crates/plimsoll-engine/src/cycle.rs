@@ -1,0 +1,261 @@
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use plimsoll_framework::{
+    Code, CycleContext, CycleState, Effect, EffectReply, PreFilterOutcome, Status, Verdict, Verdicts,
+};
+use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
+use plimsoll_model::{Moment, Pod, Seq};
+
+use crate::nominations::Contender;
+use crate::plan::Plan;
+
+mod explain;
+mod scoring;
+
+/// Which nodes a filter pass looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The node that the pod is nominated to.
+    Nominated(NodeIndex),
+    /// Every candidate.
+    All,
+}
+
+/// What the pre-filters made of the pod.
+pub(crate) enum Look {
+    /// There are candidates.
+    Candidates,
+    /// No node can take it.
+    Rejected(Status),
+    /// Internal failure with its text.
+    Failed(String),
+}
+
+/// One attempt at placing one pod. Its buffers are kept for the next.
+pub(crate) struct Cycle {
+    pub(crate) pod: Arc<Pod>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) begun_at: Moment,
+    pub(crate) judged_at: Seq,
+    /// The effect filter whose reply is awaited.
+    pub(crate) awaits: Option<(Scope, usize)>,
+    pub(crate) state: CycleState,
+    pub(crate) verdicts: Verdicts,
+    candidates: NodeSet,
+    scope: NodeSet,
+    skip_filter: Vec<bool>,
+    /// Pre-filters that named the only nodes that will do.
+    restricting: Vec<&'static str>,
+    contested: Vec<(NodeIndex, Verdict)>,
+    tally: HashMap<Verdict, usize, FixedState>,
+    scoring: scoring::Buffers,
+}
+
+impl Cycle {
+    pub(crate) fn new(pod: Arc<Pod>, plan: Arc<Plan>, now: Moment) -> Self {
+        Self {
+            pod,
+            plan,
+            begun_at: now,
+            judged_at: Seq::ZERO,
+            awaits: None,
+            state: CycleState::new(),
+            verdicts: Verdicts::default(),
+            candidates: NodeSet::new(),
+            scope: NodeSet::new(),
+            skip_filter: Vec::new(),
+            restricting: Vec::new(),
+            contested: Vec::new(),
+            tally: HashMap::with_hasher(FixedState::default()),
+            scoring: scoring::Buffers::default(),
+        }
+    }
+
+    /// Makes a finished cycle's buffers serve another pod.
+    pub(crate) fn reuse(&mut self, pod: Arc<Pod>, plan: Arc<Plan>, now: Moment) {
+        self.pod = pod;
+        self.plan = plan;
+        self.begun_at = now;
+        self.awaits = None;
+        self.state = CycleState::new();
+    }
+
+    pub(crate) fn candidates(&self) -> &NodeSet {
+        &self.candidates
+    }
+
+    /// Runs the pre-filters and finds the candidates.
+    pub(crate) fn look(&mut self, columns: &Columns, now: Moment) -> Look {
+        let plan = Arc::clone(&self.plan);
+        let pod = Arc::clone(&self.pod);
+        let context = CycleContext {
+            pod: &pod,
+            columns,
+            now,
+        };
+        self.candidates.clone_from(columns.nodes());
+        self.restricting.clear();
+        self.skip_filter.clear();
+        self.skip_filter.resize(plan.profile.filter.len(), false);
+        let mut rejection = None;
+        for (plugin, filter) in plan.profile.pre_filter.iter().zip(&plan.filter_of) {
+            match plugin.pre_filter(context, &mut self.state) {
+                PreFilterOutcome::Continue => {}
+                PreFilterOutcome::Skip => {
+                    if let Some(filter) = filter {
+                        self.skip_filter[*filter] = true;
+                    }
+                }
+                PreFilterOutcome::Restrict(nodes) => {
+                    self.restricting.push(plugin.name());
+                    self.candidates.intersect_with(&nodes);
+                    if self.candidates.is_empty() {
+                        return Look::Rejected(self.nothing_in_common());
+                    }
+                }
+                PreFilterOutcome::Stop(status) => match status.code {
+                    // Preemption cannot help, so the others need not be asked.
+                    Code::UnschedulableAndUnresolvable => {
+                        self.restricting.clear();
+                        return Look::Rejected(Status {
+                            plugin: plugin.name(),
+                            ..status
+                        });
+                    }
+                    // Preemption may help and will want what the others prepare.
+                    Code::Unschedulable => {
+                        rejection = Some(Status {
+                            plugin: plugin.name(),
+                            ..status
+                        });
+                    }
+                    _ => {
+                        let message = status.message();
+                        return Look::Failed(format!("running PreFilter plugin {:?}: {message}", plugin.name()));
+                    }
+                },
+            }
+        }
+        rejection.map_or(Look::Candidates, Look::Rejected)
+    }
+
+    fn nothing_in_common(&mut self) -> Status {
+        self.restricting.sort_unstable();
+        let message = match self.restricting.as_slice() {
+            [plugin] => format!("node(s) didn't satisfy plugin {plugin}"),
+            plugins => format!(
+                "node(s) didn't satisfy plugin(s) [{}] simultaneously",
+                plugins.join(" ")
+            ),
+        };
+        Status::new(Code::UnschedulableAndUnresolvable, "", message)
+    }
+
+    /// The nodes that a pass looks at.
+    pub(crate) fn enter(&mut self, scope: Scope) -> &NodeSet {
+        match scope {
+            Scope::All => self.scope.clone_from(&self.candidates),
+            Scope::Nominated(node) => {
+                self.scope.clear();
+                self.scope.insert(node);
+            }
+        }
+        &self.scope
+    }
+
+    /// Runs the filters over the nodes entered; nodes that nominated pods contend for must pass with those on them too.
+    pub(crate) fn filter(
+        &mut self,
+        columns: &mut Columns,
+        contenders: &[Contender],
+        now: Moment,
+    ) -> Result<(), String> {
+        self.contested.clear();
+        if !contenders.is_empty() {
+            for contender in contenders {
+                columns.add_pod(&contender.node, &contender.footprint);
+            }
+            let result = self.filter_contested(columns, contenders, now);
+            for contender in contenders.iter().rev() {
+                columns.remove_pod(&contender.node, &contender.footprint);
+            }
+            result?;
+        }
+        self.verdicts.begin(&self.scope, columns.capacity());
+        for (node, verdict) in &self.contested {
+            self.verdicts.reject(*node, *verdict);
+        }
+        self.run_filters(columns, now)
+    }
+
+    fn filter_contested(&mut self, columns: &Columns, contenders: &[Contender], now: Moment) -> Result<(), String> {
+        let nodes: NodeSet = contenders.iter().map(|contender| contender.index).collect();
+        self.verdicts.begin(&nodes, columns.capacity());
+        self.run_filters(columns, now)?;
+        let feasible = self.verdicts.feasible();
+        let rejected = nodes.iter().filter(|node| !feasible.contains(*node));
+        self.contested
+            .extend(rejected.map(|node| (node, self.verdicts.of(node))));
+        Ok(())
+    }
+
+    fn run_filters(&mut self, columns: &Columns, now: Moment) -> Result<(), String> {
+        let context = CycleContext {
+            pod: &self.pod,
+            columns,
+            now,
+        };
+        for (number, (plugin, skip)) in self.plan.profile.filter.iter().zip(&self.skip_filter).enumerate() {
+            if self.verdicts.feasible().is_empty() {
+                break;
+            }
+            if *skip {
+                continue;
+            }
+            let number = u8::try_from(number).unwrap_or(u8::MAX);
+            plugin
+                .filter(context, &self.state, &mut self.verdicts.pass(number))
+                .map_err(|error| format!("running {:?} filter plugin: {error}", plugin.name()))?;
+        }
+        Ok(())
+    }
+
+    /// What the effect filter at this position wants to know, if anything.
+    pub(crate) fn request(&mut self, position: usize, columns: &Columns, now: Moment) -> Option<Effect> {
+        let plugin = self.plan.profile.effect_filter.get(position)?;
+        let context = CycleContext {
+            pod: &self.pod,
+            columns,
+            now,
+        };
+        let request = plugin.request(context, &mut self.state, self.verdicts.feasible())?;
+        Some(Effect {
+            plugin: plugin.name(),
+            request,
+        })
+    }
+
+    /// Lets the effect filter at this position judge by what came back.
+    pub(crate) fn apply(
+        &mut self,
+        position: usize,
+        reply: EffectReply,
+        columns: &Columns,
+        now: Moment,
+    ) -> Result<(), String> {
+        let Some(plugin) = self.plan.profile.effect_filter.get(position) else {
+            return Ok(());
+        };
+        let context = CycleContext {
+            pod: &self.pod,
+            columns,
+            now,
+        };
+        let number = u8::try_from(self.plan.profile.filter.len() + position).unwrap_or(u8::MAX);
+        plugin
+            .apply(context, &mut self.state, reply, &mut self.verdicts.pass(number))
+            .map_err(|error| format!("running {:?} filter plugin: {error}", plugin.name()))
+    }
+}

@@ -1,0 +1,101 @@
+use std::borrow::Cow;
+
+use plimsoll_framework::{CycleContext, Status, Verdict};
+use plimsoll_model::Moment;
+use plimsoll_model::columns::Columns;
+
+use super::Cycle;
+use crate::fit_error::{Histogram, pre_filter_message};
+use crate::{Diagnosis, Nomination};
+
+impl Cycle {
+    /// Why the pre-filters turned the pod away.
+    pub(crate) fn explain_rejection(&self, status: &Status, columns: &Columns) -> Diagnosis {
+        let mut plugins = self.restricting.clone();
+        if !status.plugin.is_empty() {
+            plugins.push(status.plugin);
+        }
+        self.diagnosis(pre_filter_message(columns.node_count(), &status.message()), plugins)
+    }
+
+    /// Why no node passed: one text per distinct verdict, however many nodes share it.
+    pub(crate) fn explain(&mut self, columns: &Columns, now: Moment) -> Diagnosis {
+        self.count_verdicts(columns);
+        let mut tally: Vec<(Verdict, usize)> = self.tally.drain().collect();
+        tally.sort_unstable();
+        let mut histogram = Histogram::default();
+        let mut plugins = self.restricting.clone();
+        for (verdict, nodes) in tally {
+            match verdict.filter() {
+                Some(filter) => {
+                    plugins.extend(self.plan.filter_name(filter));
+                    for reason in self.reasons(filter, verdict, columns, now) {
+                        histogram.add(reason, nodes);
+                    }
+                }
+                None if !self.restricting.is_empty() => histogram.add(Cow::Owned(self.outside_restriction()), nodes),
+                None => {}
+            }
+        }
+        self.diagnosis(histogram.message(columns.node_count()), plugins)
+    }
+
+    fn count_verdicts(&mut self, columns: &Columns) {
+        self.tally.clear();
+        let mut run = (Verdict::default(), 0);
+        for node in columns.nodes() {
+            let verdict = self.verdicts.of(node);
+            if verdict == run.0 {
+                run.1 += 1;
+                continue;
+            }
+            *self.tally.entry(run.0).or_default() += run.1;
+            run = (verdict, 1);
+        }
+        *self.tally.entry(run.0).or_default() += run.1;
+        self.tally.retain(|_, nodes| *nodes > 0);
+    }
+
+    fn reasons(
+        &self,
+        filter: u8,
+        verdict: Verdict,
+        columns: &Columns,
+        now: Moment,
+    ) -> impl Iterator<Item = Cow<'static, str>> {
+        let context = CycleContext {
+            pod: &self.pod,
+            columns,
+            now,
+        };
+        let profile = &self.plan.profile;
+        let number = usize::from(filter);
+        let reasons = match profile.filter.get(number) {
+            Some(plugin) => Some(plugin.reasons(context, &self.state, verdict.code())),
+            None => profile
+                .effect_filter
+                .get(number - profile.filter.len())
+                .map(|plugin| plugin.reasons(context, &self.state, verdict.code())),
+        };
+        reasons.into_iter().flatten()
+    }
+
+    fn outside_restriction(&self) -> String {
+        let mut plugins = self.restricting.clone();
+        plugins.sort_unstable();
+        format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "))
+    }
+
+    fn diagnosis(&self, message: String, mut plugins: Vec<&'static str>) -> Diagnosis {
+        plugins.sort_unstable();
+        plugins.dedup();
+        Diagnosis {
+            message,
+            plugins,
+            pending_plugins: Vec::new(),
+            nominate: Nomination::Clear,
+            judged_at: self.judged_at,
+            no_nodes: false,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+use plimsoll_framework::{CycleContext, MAX_NODE_SCORE, Normalize, PreScoreOutcome};
+use plimsoll_model::Moment;
+use plimsoll_model::columns::{Columns, NodeIndex};
+use rand_chacha::ChaCha8Rng;
+use rand_core::RngCore;
+
+use super::Cycle;
+
+/// Score columns over the feasible nodes, kept between cycles.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    nodes: Vec<NodeIndex>,
+    scores: Vec<i64>,
+    totals: Vec<i64>,
+    skip: Vec<bool>,
+}
+
+impl Cycle {
+    /// Scores the feasible nodes and chooses uniformly among the best; `None` when there are none.
+    pub(crate) fn rank(
+        &mut self,
+        columns: &Columns,
+        now: Moment,
+        ties: &mut ChaCha8Rng,
+    ) -> Result<Option<NodeIndex>, String> {
+        let buffers = &mut self.scoring;
+        buffers.nodes.clear();
+        buffers.nodes.extend(self.verdicts.feasible());
+        self.pre_score(columns, now)?;
+        self.score(columns, now)?;
+        Ok(self.choose(ties))
+    }
+
+    fn pre_score(&mut self, columns: &Columns, now: Moment) -> Result<(), String> {
+        let context = CycleContext {
+            pod: &self.pod,
+            columns,
+            now,
+        };
+        let Buffers { nodes, skip, .. } = &mut self.scoring;
+        skip.clear();
+        skip.resize(self.plan.profile.score.len(), false);
+        for (plugin, score) in self.plan.profile.pre_score.iter().zip(&self.plan.score_of) {
+            match (plugin.pre_score(context, &mut self.state, nodes), score) {
+                (PreScoreOutcome::Error(error), _) => {
+                    return Err(format!("running PreScore plugin {:?}: {error}", plugin.name()));
+                }
+                (PreScoreOutcome::Skip, Some(score)) => skip[*score] = true,
+                (PreScoreOutcome::Skip, None) | (PreScoreOutcome::Continue, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn score(&mut self, columns: &Columns, now: Moment) -> Result<(), String> {
+        let context = CycleContext {
+            pod: &self.pod,
+            columns,
+            now,
+        };
+        let Buffers {
+            nodes,
+            scores,
+            totals,
+            skip,
+        } = &mut self.scoring;
+        totals.clear();
+        totals.resize(nodes.len(), 0);
+        for (weighted, skip) in self.plan.profile.score.iter().zip(skip.iter()) {
+            if *skip {
+                continue;
+            }
+            let plugin = &weighted.plugin;
+            scores.clear();
+            scores.resize(nodes.len(), 0);
+            plugin
+                .score(context, &self.state, nodes, scores)
+                .map_err(|error| format!("running Score plugins: plugin {:?} failed with: {error}", plugin.name()))?;
+            normalize(scores, plugin.normalize());
+            if let Some(score) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(*score)) {
+                return Err(format!(
+                    "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score {score}, it \
+                     should in the range of [0, {MAX_NODE_SCORE}] after normalizing",
+                    plugin.name()
+                ));
+            }
+            for (total, score) in totals.iter_mut().zip(scores.iter()) {
+                *total += score * weighted.weight;
+            }
+        }
+        Ok(())
+    }
+
+    /// Each of the best has the same chance, up to one part in 2^64 per node.
+    fn choose(&self, ties: &mut ChaCha8Rng) -> Option<NodeIndex> {
+        let Buffers { nodes, totals, .. } = &self.scoring;
+        let best = totals.iter().max()?;
+        let count = totals.iter().filter(|total| *total == best).count();
+        let pick = if count > 1 { draw(ties, count) } else { 0 };
+        let mut equals = nodes.iter().zip(totals).filter(|(_, total)| *total == best);
+        equals.nth(pick).map(|(node, _)| *node)
+    }
+}
+
+/// A number below `count`: the high half of a 64-bit draw times `count`.
+fn draw(ties: &mut ChaCha8Rng, count: usize) -> usize {
+    let scaled = (u128::from(ties.next_u64()) * count as u128) >> 64;
+    usize::try_from(scaled).unwrap_or(0)
+}
+
+fn normalize(scores: &mut [i64], how: Normalize) {
+    let Normalize::Default { reverse } = how else { return };
+    let max = scores.iter().copied().max().unwrap_or(0);
+    for score in scores {
+        *score = match (max, reverse) {
+            (0, true) => MAX_NODE_SCORE,
+            (0, false) => *score,
+            (_, false) => *score * MAX_NODE_SCORE / max,
+            (_, true) => MAX_NODE_SCORE - *score * MAX_NODE_SCORE / max,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normalizing_is_integer_arithmetic_with_the_zero_cases_of_kube_scheduler() {
+        let cases: [(&[i64], bool, &[i64]); 4] = [
+            (&[1, 2, 3], false, &[33, 66, 100]),
+            (&[1, 2, 3], true, &[67, 34, 0]),
+            (&[0, 0], false, &[0, 0]),
+            (&[0, 0], true, &[100, 100]),
+        ];
+        for (raw, reverse, expected) in cases {
+            let mut scores = raw.to_vec();
+            normalize(&mut scores, Normalize::Default { reverse });
+            assert_eq!(scores, expected);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+use compact_str::CompactString;
+use plimsoll_model::Seq;
+
+/// What is to happen to the pod's `status.nominatedNodeName`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Nomination {
+    /// It stays as it is.
+    Keep,
+    /// It is emptied.
+    Clear,
+    /// It names this node.
+    Set(CompactString),
+}
+
+/// Why no node will do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnosis {
+    /// What users read.
+    pub message: String,
+    /// Plugins that turned the pod away, sorted; empty when there are no nodes.
+    pub plugins: Vec<&'static str>,
+    /// Those of them that wait for something outside, sorted.
+    pub pending_plugins: Vec<&'static str>,
+    /// What happens to the nomination.
+    pub nominate: Nomination,
+    /// The last change that was taken into account: later ones may help.
+    pub judged_at: Seq,
+    /// There are no nodes: the pod returns with error backoff, and nothing is logged as an error.
+    pub no_nodes: bool,
+}
+
+/// The reason given in the pod's condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FailureReason {
+    /// A plugin turned the pod away.
+    Unschedulable,
+    /// Something failed.
+    SchedulerError,
+}
+
+impl FailureReason {
+    /// The word in the condition.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unschedulable => "Unschedulable",
+            Self::SchedulerError => "SchedulerError",
+        }
+    }
+}
+
+/// Why a pod that had a node was not bound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Turned away or failed.
+    pub reason: FailureReason,
+    /// What users read.
+    pub message: String,
+    /// Plugins that turned the pod away, sorted.
+    pub plugins: Vec<&'static str>,
+    /// Those of them that wait for something outside, sorted.
+    pub pending_plugins: Vec<&'static str>,
+    /// The last change that was taken into account.
+    pub judged_at: Seq,
+}

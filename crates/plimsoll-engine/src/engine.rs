@@ -1,0 +1,276 @@
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+
+use plimsoll_framework::{EffectReply, Profile};
+use plimsoll_model::columns::Columns;
+use plimsoll_model::{Change, Delta, Moment, Node, Pod, Seq, Uid};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+
+use crate::claim::{Input, Sight};
+use crate::cycle::Cycle;
+use crate::ledger::Ledger;
+use crate::nominations::Nominations;
+use crate::plan::Plan;
+use crate::record::Records;
+use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
+
+mod attempt;
+mod claiming;
+mod settling;
+
+/// One scheduling cycle at a time, and every claim; see the crate's docs.
+///
+/// The columns do not change under a cycle that waits for an effect: changes, and room given up by claims, are held back
+/// until the cycle goes on.
+pub struct Engine {
+    plans: Vec<Arc<Plan>>,
+    ledger: Ledger,
+    nominations: Nominations,
+    records: Records,
+    ties: ChaCha8Rng,
+    applied: Seq,
+    /// The cycle that waits for an effect.
+    cycle: Option<Box<Cycle>>,
+    /// Buffers of the last cycle.
+    spare: Option<Box<Cycle>>,
+    held: Vec<Held>,
+    /// The claim that the running cycle has made but not handed out.
+    tentative: Option<ClaimId>,
+    over: bool,
+}
+
+/// What a waiting cycle must not see yet.
+enum Held {
+    Change(Change),
+    Recount(Uid),
+    Notice(Notice),
+}
+
+/// What the cache-size gauges show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheSize {
+    /// Nodes.
+    pub nodes: usize,
+    /// Pods that count on a node, claims included.
+    pub pods: usize,
+    /// Claims that the watch has not confirmed.
+    pub assumed_pods: usize,
+}
+
+impl Engine {
+    /// An engine that knows of no object yet. Equal seeds and equal calls give equal decisions.
+    pub fn new(profiles: Vec<Arc<Profile>>, seed: u64) -> Self {
+        Self {
+            plans: profiles
+                .into_iter()
+                .map(|profile| Arc::new(Plan::new(profile)))
+                .collect(),
+            ledger: Ledger::default(),
+            nominations: Nominations::default(),
+            records: Records::default(),
+            ties: ChaCha8Rng::seed_from_u64(seed),
+            applied: Seq::ZERO,
+            cycle: None,
+            spare: None,
+            held: Vec::new(),
+            tentative: None,
+            over: false,
+        }
+    }
+
+    /// Takes in the next change of the stream. While a cycle waits for an effect it is held back.
+    pub fn apply(&mut self, change: &Change, now: Moment, out: &mut Vec<Notice>) {
+        if self.cycle.is_some() {
+            self.held.push(Held::Change(change.clone()));
+        } else {
+            self.absorb(change, now, out);
+        }
+    }
+
+    /// The last change that the columns have.
+    pub fn applied(&self) -> Seq {
+        self.applied
+    }
+
+    /// The columns, claims included.
+    pub fn columns(&self) -> &Columns {
+        self.ledger.columns()
+    }
+
+    /// Whether a cycle waits for an effect; no other can begin meanwhile.
+    pub fn is_waiting(&self) -> bool {
+        self.cycle.is_some()
+    }
+
+    /// Tries to place a pod. The version of the pod that the stream last told is judged, so the stream must have been
+    /// applied up to the point at which the queue let the pod go. No other cycle may be waiting.
+    pub fn begin(&mut self, pod: &Arc<Pod>, now: Moment, out: &mut Vec<Notice>) -> Step {
+        debug_assert!(!self.is_waiting(), "cycles are serial");
+        self.start(pod, now, out)
+    }
+
+    /// Goes on with the reply to the effect that the waiting cycle needs.
+    pub fn resume(&mut self, reply: EffectReply, now: Moment, out: &mut Vec<Notice>) -> Step {
+        match self.cycle.take() {
+            Some(cycle) => self.go_on(cycle, reply, now, out),
+            None => Step::Done(Outcome::Dropped(DropReason::NotWaiting)),
+        }
+    }
+
+    /// After a caught panic: forgets the cycle and the claim it may have made. [`Engine::rebuild`] must follow.
+    pub fn abandon(&mut self) {
+        self.cycle = None;
+        self.spare = None;
+        if let Some(id) = self.tentative.take() {
+            self.withdraw(id);
+        }
+    }
+
+    /// Makes the columns anew from the objects and claims, then applies what was held back.
+    pub fn rebuild(&mut self, now: Moment, out: &mut Vec<Notice>) {
+        self.ledger.rebuild();
+        if self.cycle.is_none() {
+            self.release_held(now, out);
+        }
+    }
+
+    /// Takes in an answer of the binding workers. One for a claim that is over is ignored.
+    pub fn bind_input(&mut self, claim: ClaimId, input: ClaimInput, now: Moment, out: &mut Vec<Notice>) {
+        self.advance_claim(claim, Input::Answer(input), now, out);
+    }
+
+    /// Takes in the reply to pre-bind work.
+    pub fn pre_bind_done(&mut self, claim: ClaimId, reply: EffectReply, now: Moment, out: &mut Vec<Notice>) {
+        self.on_pre_bind_reply(claim, reply, now, out);
+    }
+
+    /// A permit plugin lets a waiting pod go; when it was the last, binding begins.
+    pub fn allow(&mut self, claim: ClaimId, plugin: &str, now: Moment, out: &mut Vec<Notice>) {
+        self.on_allowed(claim, plugin, now, out);
+    }
+
+    /// A permit plugin turns a waiting pod away.
+    pub fn reject(&mut self, claim: ClaimId, plugin: &'static str, message: &str, now: Moment, out: &mut Vec<Notice>) {
+        self.on_rejected(claim, plugin, message, now, out);
+    }
+
+    /// Looks after deadlines that have passed: permits time out, requests are repeated.
+    pub fn tick(&mut self, now: Moment, out: &mut Vec<Notice>) {
+        for id in self.records.take_due(now) {
+            self.on_alarm(id, now, out);
+        }
+    }
+
+    /// When [`Engine::tick`] is wanted next.
+    pub fn next_deadline(&self) -> Option<Moment> {
+        self.records.next_alarm()
+    }
+
+    /// The term is over: nothing is sent any more. Claims that have sent something are kept and still take answers.
+    pub fn end_term(&mut self, now: Moment, out: &mut Vec<Notice>) {
+        self.over = true;
+        let ids: Vec<ClaimId> = self.claims().map(Claim::id).collect();
+        for id in ids {
+            self.on_term_over(id, now, out);
+        }
+    }
+
+    /// Every claim, oldest first.
+    pub fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.records.iter().map(|record| &record.claim)
+    }
+
+    /// The claim with this number.
+    pub fn claim(&self, id: ClaimId) -> Option<&Claim> {
+        self.records.get(id).map(|record| &record.claim)
+    }
+
+    /// Unassigned pods and the nodes they are nominated to, by node.
+    pub fn nominations(&self) -> impl Iterator<Item = (&Uid, &str)> {
+        self.nominations.iter()
+    }
+
+    /// What the cache-size gauges show.
+    pub fn cache_size(&self) -> CacheSize {
+        CacheSize {
+            nodes: self.ledger.node_count(),
+            pods: self.ledger.counted_pods(),
+            assumed_pods: self.records.len(),
+        }
+    }
+
+    fn plan_for(&self, pod: &Pod) -> Option<&Arc<Plan>> {
+        self.plans
+            .iter()
+            .find(|plan| plan.profile.scheduler_name == *pod.spec.scheduler_name)
+    }
+
+    fn release_held(&mut self, now: Moment, out: &mut Vec<Notice>) {
+        for held in mem::take(&mut self.held) {
+            match held {
+                Held::Change(change) => self.absorb(&change, now, out),
+                Held::Recount(uid) => self.ledger.recount(&uid),
+                Held::Notice(notice) => out.push(notice),
+            }
+        }
+    }
+
+    fn absorb(&mut self, change: &Change, now: Moment, out: &mut Vec<Notice>) {
+        match &change.delta {
+            Delta::NodeAdded(node) | Delta::NodeUpdated { new: node, .. } => self.on_node(node),
+            Delta::NodeDeleted(node) => self.ledger.remove_node(&node.name),
+            Delta::PodAdded(pod) => self.on_pod(None, pod, now, out),
+            Delta::PodUpdated { old, new } => self.on_pod(Some(old), new, now, out),
+            Delta::PodDeleted(pod) => self.on_pod_deleted(pod, now, out),
+        }
+        self.applied = change.seq;
+    }
+
+    fn on_node(&mut self, node: &Arc<Node>) {
+        self.ledger.set_node(node);
+    }
+
+    fn on_pod(&mut self, old: Option<&Arc<Pod>>, new: &Arc<Pod>, now: Moment, out: &mut Vec<Notice>) {
+        self.ledger.set_pod(new);
+        let claim = self.ledger.claim_of(&new.uid);
+        if new.node_name().is_some() {
+            self.nominations.remove(&new.uid);
+        } else if claim.is_none() && self.plan_for(new).is_some() {
+            self.nominations.observe(old.map(Arc::as_ref), new);
+        }
+        if let Some(claim) = claim {
+            let sight = match new.node_name() {
+                Some(node) => Sight::Assigned(node),
+                None => Sight::Unassigned {
+                    terminating: new.is_terminating(),
+                },
+            };
+            self.advance_claim(claim, Input::Sight(sight), now, out);
+        }
+        self.ledger.recount(&new.uid);
+    }
+
+    fn on_pod_deleted(&mut self, pod: &Arc<Pod>, now: Moment, out: &mut Vec<Notice>) {
+        self.ledger.remove_pod(&pod.uid);
+        self.nominations.remove(&pod.uid);
+        if let Some(claim) = self.ledger.claim_of(&pod.uid) {
+            self.advance_claim(claim, Input::Sight(Sight::Deleted), now, out);
+        }
+        self.ledger.recount(&pod.uid);
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine")
+            .field("applied", &self.applied)
+            .field("waiting", &self.is_waiting())
+            .field("cache_size", &self.cache_size())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+use std::sync::Arc;
+
+use plimsoll_framework::{Effect, EffectReply};
+use plimsoll_model::columns::NodeIndex;
+use plimsoll_model::{Moment, Pod};
+
+use super::Engine;
+use crate::cycle::{Cycle, Look, Scope};
+use crate::{Diagnosis, DropReason, Nomination, Notice, Outcome, Step};
+
+/// Where a cycle is.
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    /// Pre-filters.
+    Look,
+    /// Filters over whole columns.
+    Filter(Scope),
+    /// Filters that need I/O, from this position on.
+    Effects(Scope, usize),
+    /// Who is left?
+    Sift(Scope),
+    /// Several are: score and choose.
+    Rank,
+    /// One is chosen: check it against what was held back, then claim it.
+    Settle(Choice),
+}
+
+/// A chosen node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Choice {
+    pub(super) node: NodeIndex,
+    pub(super) evaluated: usize,
+    pub(super) feasible: usize,
+}
+
+enum Flow {
+    Go(Stage),
+    Wait(Effect),
+    Done(Outcome),
+}
+
+impl Engine {
+    pub(super) fn start(&mut self, pod: &Arc<Pod>, now: Moment, out: &mut Vec<Notice>) -> Step {
+        let pod = match self.latest(pod) {
+            Ok(pod) => pod,
+            Err(reason) => return Step::Done(Outcome::Dropped(reason)),
+        };
+        let Some(plan) = self.plan_for(&pod).map(Arc::clone) else {
+            return Step::Done(Outcome::Dropped(DropReason::UnknownProfile));
+        };
+        let cycle = match self.spare.take() {
+            Some(mut cycle) => {
+                cycle.reuse(pod, plan, now);
+                cycle
+            }
+            None => Box::new(Cycle::new(pod, plan, now)),
+        };
+        self.drive(cycle, Stage::Look, now, out)
+    }
+
+    pub(super) fn go_on(
+        &mut self,
+        mut cycle: Box<Cycle>,
+        reply: EffectReply,
+        now: Moment,
+        out: &mut Vec<Notice>,
+    ) -> Step {
+        let Some((scope, position)) = cycle.awaits.take() else {
+            return Step::Done(Outcome::Dropped(DropReason::NotWaiting));
+        };
+        let stage = match cycle.apply(position, reply, self.ledger.columns(), now) {
+            Ok(()) => Stage::Effects(scope, position + 1),
+            Err(_) if scope != Scope::All => Stage::Filter(Scope::All),
+            Err(message) => return self.finish(cycle, |cycle| failed(cycle, message), now, out),
+        };
+        self.drive(cycle, stage, now, out)
+    }
+
+    /// The version of the pod to judge, if it is to be tried at all.
+    fn latest(&self, pod: &Arc<Pod>) -> Result<Arc<Pod>, DropReason> {
+        let latest = self.ledger.pod(&pod.uid).ok_or(DropReason::Gone)?;
+        if latest.node_name().is_some() {
+            Err(DropReason::Assigned)
+        } else if self.ledger.claim_of(&pod.uid).is_some() {
+            Err(DropReason::Assumed)
+        } else if latest.is_terminating() {
+            Err(DropReason::Deleting)
+        } else {
+            Ok(Arc::clone(latest))
+        }
+    }
+
+    fn drive(&mut self, mut cycle: Box<Cycle>, mut stage: Stage, now: Moment, out: &mut Vec<Notice>) -> Step {
+        loop {
+            match self.advance(&mut cycle, stage, now, out) {
+                Flow::Go(next) => stage = next,
+                Flow::Wait(effect) => {
+                    self.cycle = Some(cycle);
+                    return Step::Needs(effect);
+                }
+                Flow::Done(outcome) => return self.finish(cycle, |_| outcome, now, out),
+            }
+        }
+    }
+
+    /// A cycle that was refused has not seen what was held back: `judged_at` says so, and the notices of it come later.
+    fn finish(
+        &mut self,
+        cycle: Box<Cycle>,
+        outcome: impl FnOnce(&Cycle) -> Outcome,
+        now: Moment,
+        out: &mut Vec<Notice>,
+    ) -> Step {
+        let outcome = outcome(&cycle);
+        if let Outcome::Unschedulable(Diagnosis { nominate, .. }) | Outcome::Failed { nominate, .. } = &outcome {
+            match nominate {
+                Nomination::Keep => {}
+                Nomination::Clear => self.nominations.remove(&cycle.pod.uid),
+                Nomination::Set(node) => self.nominations.set(&cycle.pod, node.clone()),
+            }
+        }
+        self.spare = Some(cycle);
+        self.release_held(now, out);
+        Step::Done(outcome)
+    }
+
+    fn advance(&mut self, cycle: &mut Cycle, stage: Stage, now: Moment, out: &mut Vec<Notice>) -> Flow {
+        match stage {
+            Stage::Look => self.look(cycle, now),
+            Stage::Filter(scope) => self.filter(cycle, scope, now),
+            Stage::Effects(scope, position) => self.effects(cycle, scope, position, now),
+            Stage::Sift(scope) => self.sift(cycle, scope, now),
+            Stage::Rank => self.rank(cycle, now),
+            Stage::Settle(choice) => self.settle(cycle, choice, now, out),
+        }
+    }
+
+    fn look(&mut self, cycle: &mut Cycle, now: Moment) -> Flow {
+        cycle.judged_at = self.applied;
+        let columns = self.ledger.columns();
+        if columns.node_count() == 0 {
+            return Flow::Done(Outcome::Unschedulable(no_nodes(cycle)));
+        }
+        match cycle.look(columns, now) {
+            Look::Candidates => Flow::Go(Stage::Filter(self.first_scope(cycle))),
+            Look::Rejected(status) => Flow::Done(Outcome::Unschedulable(cycle.explain_rejection(&status, columns))),
+            Look::Failed(message) => Flow::Done(failed(cycle, message)),
+        }
+    }
+
+    /// The node that room was made on is most likely the only one that fits, so it is tried alone.
+    fn first_scope(&self, cycle: &Cycle) -> Scope {
+        let named = cycle
+            .pod
+            .status
+            .nominated_node_name
+            .as_ref()
+            .or_else(|| self.nominations.node_of(&cycle.pod.uid));
+        named
+            .and_then(|node| self.ledger.columns().index_of(node))
+            .filter(|node| cycle.candidates().contains(*node))
+            .map_or(Scope::All, Scope::Nominated)
+    }
+
+    fn filter(&mut self, cycle: &mut Cycle, scope: Scope, now: Moment) -> Flow {
+        match self.filter_pass(cycle, scope, now) {
+            Ok(()) => Flow::Go(Stage::Effects(scope, 0)),
+            // Whatever is wrong with the nominated node, the others are still to be tried.
+            Err(_) if scope != Scope::All => Flow::Go(Stage::Filter(Scope::All)),
+            Err(message) => Flow::Done(failed(cycle, message)),
+        }
+    }
+
+    fn filter_pass(&mut self, cycle: &mut Cycle, scope: Scope, now: Moment) -> Result<(), String> {
+        let pod = Arc::clone(&cycle.pod);
+        let nodes = cycle.enter(scope);
+        let contenders = self.nominations.contenders(&pod, nodes, self.ledger.columns());
+        cycle.filter(self.ledger.columns_mut(), &contenders, now)
+    }
+
+    fn effects(&mut self, cycle: &mut Cycle, scope: Scope, position: usize, now: Moment) -> Flow {
+        let asked_all = position >= cycle.plan.profile.effect_filter.len();
+        if asked_all || cycle.verdicts.feasible().is_empty() {
+            return Flow::Go(Stage::Sift(scope));
+        }
+        match cycle.request(position, self.ledger.columns(), now) {
+            Some(effect) => {
+                cycle.awaits = Some((scope, position));
+                Flow::Wait(effect)
+            }
+            None => Flow::Go(Stage::Effects(scope, position + 1)),
+        }
+    }
+
+    fn sift(&mut self, cycle: &mut Cycle, scope: Scope, now: Moment) -> Flow {
+        let feasible = cycle.verdicts.feasible();
+        match (scope, feasible.len(), feasible.first()) {
+            (Scope::Nominated(_), 1, Some(node)) => Flow::Go(Stage::Settle(Choice {
+                node,
+                evaluated: 1,
+                feasible: 1,
+            })),
+            (Scope::Nominated(_), ..) => Flow::Go(Stage::Filter(Scope::All)),
+            (Scope::All, 1, Some(node)) => {
+                let evaluated = cycle.candidates().len();
+                Flow::Go(Stage::Settle(Choice {
+                    node,
+                    evaluated,
+                    feasible: 1,
+                }))
+            }
+            (Scope::All, _, Some(_)) => Flow::Go(Stage::Rank),
+            (Scope::All, _, None) => Flow::Done(Outcome::Unschedulable(cycle.explain(self.ledger.columns(), now))),
+        }
+    }
+
+    fn rank(&mut self, cycle: &mut Cycle, now: Moment) -> Flow {
+        match cycle.rank(self.ledger.columns(), now, &mut self.ties) {
+            Ok(Some(node)) => {
+                let (evaluated, feasible) = (cycle.candidates().len(), cycle.verdicts.feasible().len());
+                Flow::Go(Stage::Settle(Choice {
+                    node,
+                    evaluated,
+                    feasible,
+                }))
+            }
+            Ok(None) => Flow::Go(Stage::Sift(Scope::All)),
+            Err(message) => Flow::Done(failed(cycle, message)),
+        }
+    }
+
+    fn settle(&mut self, cycle: &mut Cycle, choice: Choice, now: Moment, out: &mut Vec<Notice>) -> Flow {
+        if self.held.is_empty() {
+            return Flow::Done(self.claim_node(cycle, choice, now, out));
+        }
+        let name = self.ledger.columns().name(choice.node).to_owned();
+        self.release_held(now, out);
+        match self.latest(&cycle.pod) {
+            Ok(pod) => cycle.pod = pod,
+            Err(reason) => return Flow::Done(Outcome::Dropped(reason)),
+        }
+        if self.still_fits(cycle, &name, choice.node, now) {
+            return Flow::Done(self.claim_node(cycle, choice, now, out));
+        }
+        let (pod, plan, begun_at) = (Arc::clone(&cycle.pod), Arc::clone(&cycle.plan), cycle.begun_at);
+        cycle.reuse(pod, plan, begun_at);
+        Flow::Go(Stage::Look)
+    }
+
+    /// Whether the chosen node, if its row is still its own, passes pre-filters and filters after what was held back.
+    fn still_fits(&mut self, cycle: &mut Cycle, name: &str, node: NodeIndex, now: Moment) -> bool {
+        cycle.judged_at = self.applied;
+        let columns = self.ledger.columns();
+        columns.index_of(name) == Some(node)
+            && matches!(cycle.look(columns, now), Look::Candidates)
+            && cycle.candidates().contains(node)
+            && self.filter_pass(cycle, Scope::Nominated(node), now).is_ok()
+            && cycle.verdicts.feasible().contains(node)
+    }
+}
+
+pub(super) fn failed(cycle: &Cycle, message: String) -> Outcome {
+    Outcome::Failed {
+        message,
+        judged_at: cycle.judged_at,
+        nominate: Nomination::Clear,
+    }
+}
+
+fn no_nodes(cycle: &Cycle) -> Diagnosis {
+    Diagnosis {
+        message: "no nodes available to schedule pods".to_owned(),
+        plugins: Vec::new(),
+        pending_plugins: Vec::new(),
+        nominate: Nomination::Clear,
+        judged_at: cycle.judged_at,
+        no_nodes: true,
+    }
+}

@@ -1,0 +1,166 @@
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+use compact_str::CompactString;
+use plimsoll_framework::{Code, CycleContext, PermitOutcome, Status};
+use plimsoll_model::Moment;
+
+use super::Engine;
+use super::attempt::{Choice, failed};
+use crate::cycle::Cycle;
+use crate::fit_error::chosen_node_message;
+use crate::record::{PermitWait, Record};
+use crate::{Claim, ClaimId, Diagnosis, Nomination, Notice, Outcome, Placement};
+
+/// However long a permit plugin wants to wait, it gets no more.
+const MAX_PERMIT_WAIT: Duration = Duration::from_mins(15);
+
+impl Engine {
+    /// Assumes the pod on the node, reserves, asks for permits and sets the claim on its way.
+    pub(super) fn claim_node(
+        &mut self,
+        cycle: &mut Cycle,
+        choice: Choice,
+        now: Moment,
+        out: &mut Vec<Notice>,
+    ) -> Outcome {
+        let node = CompactString::from(self.ledger.columns().name(choice.node));
+        let id = self.assume(cycle, choice, node.clone(), now);
+        let granted = self.reserve(id, now).and_then(|()| self.permit(id, now));
+        if let Err((point, status)) = granted {
+            self.tentative = None;
+            self.withdraw(id);
+            return turned_away(cycle, point, &status);
+        }
+        self.tentative = None;
+        let waits_on_permit = self.records.get(id).is_some_and(|record| !record.permits.is_empty());
+        self.proceed(id, now, out);
+        Outcome::Placed(Placement {
+            claim: id,
+            pod: Arc::clone(&cycle.pod),
+            node,
+            evaluated_nodes: choice.evaluated,
+            feasible_nodes: choice.feasible,
+            waits_on_permit,
+        })
+    }
+
+    fn assume(&mut self, cycle: &mut Cycle, choice: Choice, node: CompactString, now: Moment) -> ClaimId {
+        let id = self.records.next_id();
+        self.tentative = Some(id);
+        let claim = Claim::new(id, Arc::clone(&cycle.pod), node.clone());
+        let mut record = Record::new(claim, Arc::clone(&cycle.plan), mem::take(&mut cycle.state));
+        record.evaluated_nodes = choice.evaluated;
+        record.feasible_nodes = choice.feasible;
+        record.begun_at = cycle.begun_at;
+        record.assumed_at = now;
+        record.judged_at = cycle.judged_at;
+        self.records.insert(record);
+        self.ledger.hold(&cycle.pod, id, node);
+        self.ledger.recount(&cycle.pod.uid);
+        self.nominations.remove(&cycle.pod.uid);
+        id
+    }
+
+    fn reserve(&mut self, id: ClaimId, now: Moment) -> Result<(), (&'static str, Status)> {
+        let Some(record) = self.records.get_mut(id) else {
+            return Ok(());
+        };
+        let (pod, plan) = (Arc::clone(record.claim.pod()), Arc::clone(&record.plan));
+        let context = CycleContext {
+            pod: &pod,
+            columns: self.ledger.columns(),
+            now,
+        };
+        for plugin in &plan.profile.reserve {
+            let reserved = plugin.reserve(context, &mut record.state, record.claim.node());
+            reserved.map_err(|status| {
+                (
+                    "Reserve",
+                    Status {
+                        plugin: plugin.name(),
+                        ..status
+                    },
+                )
+            })?;
+        }
+        Ok(())
+    }
+
+    fn permit(&mut self, id: ClaimId, now: Moment) -> Result<(), (&'static str, Status)> {
+        let Some(record) = self.records.get_mut(id) else {
+            return Ok(());
+        };
+        let (pod, plan) = (Arc::clone(record.claim.pod()), Arc::clone(&record.plan));
+        let context = CycleContext {
+            pod: &pod,
+            columns: self.ledger.columns(),
+            now,
+        };
+        for plugin in &plan.profile.permit {
+            match plugin.permit(context, &mut record.state, record.claim.node()) {
+                PermitOutcome::Allow => {}
+                PermitOutcome::Wait(timeout) => {
+                    let timeout = timeout.min(MAX_PERMIT_WAIT);
+                    record.permits.push(PermitWait {
+                        plugin: plugin.name(),
+                        timeout,
+                        until: now + timeout,
+                    });
+                }
+                PermitOutcome::Stop(status) => {
+                    return Err((
+                        "Permit",
+                        Status {
+                            plugin: plugin.name(),
+                            ..status
+                        },
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Undoes a claim of the running cycle as if it had never been.
+    pub(super) fn withdraw(&mut self, id: ClaimId) {
+        let Some(mut record) = self.records.remove(id) else {
+            return;
+        };
+        let pod = Arc::clone(record.claim.pod());
+        self.ledger.release(&pod.uid);
+        self.ledger.recount(&pod.uid);
+        unreserve(&mut record);
+    }
+}
+
+/// In reverse order, every plugin, also one whose reserve did not run.
+pub(super) fn unreserve(record: &mut Record) {
+    let plan = Arc::clone(&record.plan);
+    for plugin in plan.profile.reserve.iter().rev() {
+        plugin.unreserve(record.claim.pod(), &mut record.state, record.claim.chosen());
+    }
+}
+
+fn turned_away(cycle: &Cycle, point: &str, status: &Status) -> Outcome {
+    if !status.code.is_rejection() {
+        return failed(
+            cycle,
+            format!("running {point} plugin {:?}: {}", status.plugin, status.message()),
+        );
+    }
+    let plugins = vec![status.plugin];
+    Outcome::Unschedulable(Diagnosis {
+        message: chosen_node_message(status),
+        pending_plugins: if status.code == Code::Pending {
+            plugins.clone()
+        } else {
+            Vec::new()
+        },
+        plugins,
+        nominate: Nomination::Clear,
+        judged_at: cycle.judged_at,
+        no_nodes: false,
+    })
+}

@@ -1,0 +1,317 @@
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use plimsoll_framework::{BindAction, Code, Effect, EffectReply, PreBindOutcome, Status};
+use plimsoll_model::{Moment, Pod, Seq};
+
+use super::claiming::unreserve;
+use super::{Engine, Held};
+use crate::claim::{Ask, Input, Reaction};
+use crate::fit_error::chosen_node_message;
+use crate::go_duration::go_duration;
+use crate::{ClaimId, ClaimState, Ending, Failure, FailureReason, Notice};
+
+/// What comes next for a claim that has its permits.
+enum Next {
+    PreBind(Effect),
+    Send,
+    /// No bind plugin binds.
+    NoBind,
+}
+
+impl Engine {
+    /// Takes a claim one step further: announce, pre-bind, bind. Does nothing while it waits for a permit or for an answer.
+    pub(super) fn proceed(&mut self, id: ClaimId, now: Moment, out: &mut Vec<Notice>) {
+        let waits = self
+            .records
+            .get(id)
+            .is_none_or(|record| record.claim.state() != ClaimState::Waiting || record.pre_bind_under_way);
+        if waits {
+            return;
+        }
+        if self.over {
+            return self.on_term_over(id, now, out);
+        }
+        if self.records.get(id).is_some_and(|record| !record.permits.is_empty()) {
+            self.expect(id, out);
+            self.records.set_alarm(id);
+            return;
+        }
+        self.records.set_alarm(id);
+        match self.next_for(id) {
+            Next::PreBind(effect) => {
+                self.expect(id, out);
+                self.send_pre_bind(id, effect, out);
+            }
+            Next::Send => self.advance_claim(id, Input::Cleared, now, out),
+            Next::NoBind => self.fail_waiting(id, error(String::new(), self.applied), now, out),
+        }
+    }
+
+    fn next_for(&mut self, id: ClaimId) -> Next {
+        let Some(record) = self.records.get_mut(id) else {
+            return Next::NoBind;
+        };
+        let plan = Arc::clone(&record.plan);
+        let (pod, node) = (Arc::clone(record.claim.pod()), record.claim.node());
+        while let Some(plugin) = plan.profile.pre_bind.get(record.next_pre_bind) {
+            record.next_pre_bind += 1;
+            if let PreBindOutcome::Needs(request) = plugin.pre_bind(&pod, &record.state, node) {
+                record.pre_bind_under_way = true;
+                return Next::PreBind(Effect {
+                    plugin: plugin.name(),
+                    request,
+                });
+            }
+        }
+        match plan
+            .binds()
+            .find(|plugin| plugin.bind(&pod, node) == BindAction::PostBinding)
+        {
+            Some(plugin) => {
+                record.bind_plugin = plugin.name();
+                Next::Send
+            }
+            None => Next::NoBind,
+        }
+    }
+
+    /// Says once where the pod is going, since that will take a while.
+    fn expect(&mut self, id: ClaimId, out: &mut Vec<Notice>) {
+        let Some(record) = self.records.get_mut(id) else { return };
+        if !std::mem::replace(&mut record.expected, true) {
+            let node = CompactString::from(record.claim.node());
+            out.push(Notice::Expect {
+                pod: Arc::clone(record.claim.pod()),
+                node,
+            });
+        }
+    }
+
+    fn send_pre_bind(&self, claim: ClaimId, effect: Effect, out: &mut Vec<Notice>) {
+        if let Some(record) = self.records.get(claim) {
+            let node = CompactString::from(record.claim.node());
+            out.push(Notice::PreBind {
+                claim,
+                pod: Arc::clone(record.claim.pod()),
+                node,
+                effect,
+            });
+        }
+    }
+
+    pub(super) fn on_pre_bind_reply(&mut self, id: ClaimId, reply: EffectReply, now: Moment, out: &mut Vec<Notice>) {
+        let Some(record) = self.records.get_mut(id).filter(|record| record.pre_bind_under_way) else {
+            return;
+        };
+        record.pre_bind_under_way = false;
+        let plugin = record
+            .plan
+            .profile
+            .pre_bind
+            .get(record.next_pre_bind - 1)
+            .map_or("", |plugin| plugin.name());
+        match reply {
+            Ok(_) => self.proceed(id, now, out),
+            Err(cause) => {
+                let failure = error(format!("running PreBind plugin {plugin:?}: {cause}"), self.applied);
+                self.fail_waiting(id, failure, now, out);
+            }
+        }
+    }
+
+    pub(super) fn on_allowed(&mut self, id: ClaimId, plugin: &str, now: Moment, out: &mut Vec<Notice>) {
+        let Some(record) = self.records.get_mut(id).filter(|record| !record.permits.is_empty()) else {
+            return;
+        };
+        record.permits.retain(|wait| wait.plugin != plugin);
+        self.proceed(id, now, out);
+    }
+
+    pub(super) fn on_rejected(
+        &mut self,
+        id: ClaimId,
+        plugin: &'static str,
+        message: &str,
+        now: Moment,
+        out: &mut Vec<Notice>,
+    ) {
+        let Some(record) = self.records.get(id).filter(|record| !record.permits.is_empty()) else {
+            return;
+        };
+        let failure = Failure {
+            reason: FailureReason::Unschedulable,
+            message: chosen_node_message(&Status::new(Code::Unschedulable, plugin, message)),
+            plugins: vec![plugin],
+            pending_plugins: Vec::new(),
+            // Until its permits are there the pod counts as in flight: what happened since the choice may help.
+            judged_at: record.judged_at,
+        };
+        self.fail_waiting(id, failure, now, out);
+    }
+
+    pub(super) fn on_alarm(&mut self, id: ClaimId, now: Moment, out: &mut Vec<Notice>) {
+        let late = self
+            .records
+            .get(id)
+            .and_then(|record| record.permits.iter().min_by_key(|wait| wait.until));
+        match late.filter(|wait| wait.until <= now) {
+            Some(wait) => {
+                let (plugin, waited) = (wait.plugin, go_duration(wait.timeout));
+                let message = format!("rejected due to timeout after waiting {waited} at plugin {plugin}");
+                self.on_rejected(id, plugin, &message, now, out);
+            }
+            None => self.advance_claim(id, Input::Due, now, out),
+        }
+    }
+
+    pub(super) fn on_term_over(&mut self, id: ClaimId, now: Moment, out: &mut Vec<Notice>) {
+        let Some(record) = self.records.get_mut(id) else { return };
+        let reaction = record.claim.on(Input::TermOver, now);
+        let failure = error("the term is over".to_owned(), self.applied);
+        self.react(id, reaction, Some(failure), out);
+    }
+
+    /// Gives up a claim that has sent nothing.
+    fn fail_waiting(&mut self, id: ClaimId, failure: Failure, now: Moment, out: &mut Vec<Notice>) {
+        let Some(record) = self.records.get_mut(id) else { return };
+        let reaction = record.claim.on(Input::Withdrawn, now);
+        self.react(id, reaction, Some(failure), out);
+    }
+
+    /// Lets a claim take in what happened, and does what follows.
+    pub(super) fn advance_claim(&mut self, id: ClaimId, input: Input<'_>, now: Moment, out: &mut Vec<Notice>) {
+        let Some(record) = self.records.get_mut(id) else { return };
+        let reaction = record.claim.on(input, now);
+        self.react(id, reaction, None, out);
+    }
+
+    fn react(&mut self, id: ClaimId, reaction: Reaction, failure: Option<Failure>, out: &mut Vec<Notice>) {
+        if reaction.bound {
+            self.announce_bound(id, out);
+        }
+        if let Some(node) = reaction.moved_to {
+            self.move_claim(id, node, out);
+        }
+        if let Some(ask) = reaction.ask {
+            self.ask(id, ask, out);
+        }
+        match reaction.ending {
+            Some(ending) => self.end_claim(id, ending, failure, out),
+            None => self.records.set_alarm(id),
+        }
+    }
+
+    fn announce_bound(&mut self, id: ClaimId, out: &mut Vec<Notice>) {
+        let Some(record) = self.records.get_mut(id) else { return };
+        let pod = Arc::clone(record.claim.pod());
+        let node = CompactString::from(record.claim.node());
+        for plugin in &record.plan.profile.post_bind {
+            plugin.post_bind(&pod, &node);
+        }
+        out.push(Notice::Bound {
+            claim: id,
+            pod,
+            node,
+            evaluated_nodes: record.evaluated_nodes,
+            feasible_nodes: record.feasible_nodes,
+            begun_at: record.begun_at,
+            assumed_at: record.assumed_at,
+        });
+    }
+
+    fn move_claim(&mut self, id: ClaimId, node: CompactString, out: &mut Vec<Notice>) {
+        let Some(record) = self.records.get_mut(id) else { return };
+        let pod = Arc::clone(record.claim.pod());
+        let left = record.claim.chosen().clone();
+        unreserve(record);
+        self.ledger.hold(&pod, id, node.clone());
+        self.recount(&pod);
+        out.push(Notice::BoundElsewhere {
+            claim: id,
+            pod: Arc::clone(&pod),
+            node,
+        });
+        self.tell_in_turn(Notice::Released { pod, node: left }, out);
+    }
+
+    fn ask(&self, claim: ClaimId, ask: Ask, out: &mut Vec<Notice>) {
+        let Some(record) = self.records.get(claim) else { return };
+        let pod = Arc::clone(record.claim.pod());
+        out.push(match ask {
+            Ask::Send => Notice::SendBinding {
+                claim,
+                pod,
+                node: record.claim.node().into(),
+            },
+            Ask::Read => Notice::ReadPod { claim, pod },
+        });
+    }
+
+    fn end_claim(&mut self, id: ClaimId, ending: Ending, failure: Option<Failure>, out: &mut Vec<Notice>) {
+        let Some(mut record) = self.records.remove(id) else {
+            return;
+        };
+        let pod = Arc::clone(record.claim.pod());
+        let node = CompactString::from(record.claim.node());
+        if ending != Ending::Confirmed && !record.claim.is_bound() && !record.claim.is_moved() {
+            unreserve(&mut record);
+        }
+        self.ledger.release(&pod.uid);
+        self.recount(&pod);
+        match ending {
+            Ending::Confirmed | Ending::Elsewhere => {}
+            Ending::Gone => out.push(Notice::PodGone {
+                claim: id,
+                pod: Arc::clone(&pod),
+            }),
+            Ending::Refused => {
+                let failure = failure.unwrap_or_else(|| refused(&record.claim, record.bind_plugin, self.applied));
+                out.push(Notice::BindFailed {
+                    claim: id,
+                    pod: Arc::clone(&pod),
+                    node: node.clone(),
+                    failure,
+                });
+            }
+        }
+        if ending != Ending::Confirmed {
+            self.tell_in_turn(Notice::Released { pod, node }, out);
+        }
+    }
+
+    /// A waiting cycle must not see its columns change.
+    fn recount(&mut self, pod: &Pod) {
+        if self.cycle.is_some() {
+            self.held.push(Held::Recount(pod.uid.clone()));
+        } else {
+            self.ledger.recount(&pod.uid);
+        }
+    }
+
+    /// Room is announced when the columns show it.
+    fn tell_in_turn(&mut self, notice: Notice, out: &mut Vec<Notice>) {
+        if self.cycle.is_some() {
+            self.held.push(Held::Notice(notice));
+        } else {
+            out.push(notice);
+        }
+    }
+}
+
+fn refused(claim: &crate::Claim, plugin: &str, judged_at: Seq) -> Failure {
+    error(
+        format!("running Bind plugin {plugin:?}: {}", claim.refusal()),
+        judged_at,
+    )
+}
+
+fn error(message: String, judged_at: Seq) -> Failure {
+    Failure {
+        reason: FailureReason::SchedulerError,
+        message,
+        plugins: Vec::new(),
+        pending_plugins: Vec::new(),
+        judged_at,
+    }
+}

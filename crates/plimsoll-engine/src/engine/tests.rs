@@ -1,0 +1,16 @@
+use std::time::Duration;
+
+use plimsoll_model::{Delta, Moment, Seq};
+
+use super::*;
+use crate::{ClaimState, Diagnosis, Failure, FailureReason, Nomination, Placement, ReadResult};
+
+mod choosing;
+mod fixture;
+mod parking;
+mod poison;
+mod properties;
+mod resuming;
+mod settling;
+
+use fixture::{Cluster, ProfileBuilder, node, nominated, pod};

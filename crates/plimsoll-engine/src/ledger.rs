@@ -1,0 +1,163 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use plimsoll_model::columns::Columns;
+use plimsoll_model::{Footprint, Node, Pod, Uid};
+
+use crate::ClaimId;
+
+/// Who counts where: the objects as the stream told them, what claims hold, and the columns that follow from both.
+///
+/// A pod counts on the node that the watch shows; while it shows none, on the node that its claim holds; else nowhere.
+/// `recount` is the only writer of pods into the columns, so a pod never counts twice.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    nodes: BTreeMap<CompactString, Arc<Node>>,
+    pods: HashMap<Uid, Entry, FixedState>,
+    columns: Columns,
+    counted: usize,
+}
+
+#[derive(Default)]
+struct Entry {
+    pod: Option<Arc<Pod>>,
+    hold: Option<Hold>,
+    counted: Option<Place>,
+}
+
+struct Hold {
+    claim: ClaimId,
+    place: Place,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Place {
+    node: CompactString,
+    footprint: Footprint,
+}
+
+impl Ledger {
+    pub(crate) fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// For filters that must see a node with nominated pods on it; whoever adds a footprint takes the same one off again.
+    pub(crate) fn columns_mut(&mut self) -> &mut Columns {
+        &mut self.columns
+    }
+
+    pub(crate) fn node_count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(crate) fn counted_pods(&self) -> usize {
+        self.counted
+    }
+
+    pub(crate) fn pod(&self, uid: &Uid) -> Option<&Arc<Pod>> {
+        self.pods.get(uid)?.pod.as_ref()
+    }
+
+    pub(crate) fn claim_of(&self, uid: &Uid) -> Option<ClaimId> {
+        self.pods.get(uid)?.hold.as_ref().map(|hold| hold.claim)
+    }
+
+    pub(crate) fn set_node(&mut self, node: &Arc<Node>) {
+        self.columns.set_node(node);
+        self.nodes.insert(node.name.clone(), Arc::clone(node));
+    }
+
+    pub(crate) fn remove_node(&mut self, name: &str) {
+        self.columns.remove_node(name);
+        self.nodes.remove(name);
+    }
+
+    /// Remembers the object; it counts differently only after `recount`.
+    pub(crate) fn set_pod(&mut self, pod: &Arc<Pod>) {
+        self.pods.entry(pod.uid.clone()).or_default().pod = Some(Arc::clone(pod));
+    }
+
+    /// Forgets the object; it counts differently only after `recount`.
+    pub(crate) fn remove_pod(&mut self, uid: &Uid) {
+        if let Some(entry) = self.pods.get_mut(uid) {
+            entry.pod = None;
+        }
+    }
+
+    /// Lets a claim hold room for the pod; it counts only after `recount`.
+    pub(crate) fn hold(&mut self, pod: &Pod, claim: ClaimId, node: CompactString) {
+        let entry = self.pods.entry(pod.uid.clone()).or_default();
+        entry.hold = Some(Hold {
+            claim,
+            place: Place {
+                node,
+                footprint: Footprint::of(pod),
+            },
+        });
+    }
+
+    /// The claim holds no room any more; it counts until `recount`.
+    pub(crate) fn release(&mut self, uid: &Uid) {
+        if let Some(entry) = self.pods.get_mut(uid) {
+            entry.hold = None;
+        }
+    }
+
+    /// Brings the columns in line with what is known of one pod.
+    pub(crate) fn recount(&mut self, uid: &Uid) {
+        let Some(entry) = self.pods.get_mut(uid) else { return };
+        let place = entry.place();
+        if place != entry.counted {
+            if let Some(old) = entry.counted.take() {
+                self.columns.remove_pod(&old.node, &old.footprint);
+                self.counted -= 1;
+            }
+            if let Some(new) = &place {
+                self.columns.add_pod(&new.node, &new.footprint);
+                self.counted += 1;
+            }
+            entry.counted = place;
+        }
+        if entry.pod.is_none() && entry.hold.is_none() {
+            self.pods.remove(uid);
+        }
+    }
+
+    /// Makes the columns anew from objects and holds, whatever was in them.
+    pub(crate) fn rebuild(&mut self) {
+        self.columns = Columns::new();
+        self.counted = 0;
+        for node in self.nodes.values() {
+            self.columns.set_node(node);
+        }
+        let mut uids: Vec<Uid> = self.pods.keys().cloned().collect();
+        uids.sort_unstable();
+        for uid in uids {
+            if let Some(entry) = self.pods.get_mut(&uid) {
+                entry.counted = None;
+            }
+            self.recount(&uid);
+        }
+    }
+}
+
+impl Entry {
+    fn place(&self) -> Option<Place> {
+        let shown = self.pod.as_deref().and_then(|pod| {
+            let node = pod.spec.node_name.clone()?;
+            (!pod.is_finished()).then(|| Place {
+                node,
+                footprint: Footprint::of(pod),
+            })
+        });
+        let assigned = self.pod.as_deref().is_some_and(|pod| pod.node_name().is_some());
+        if assigned {
+            shown
+        } else {
+            self.hold.as_ref().map(|hold| hold.place.clone())
+        }
+    }
+}

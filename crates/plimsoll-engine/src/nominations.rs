@@ -1,0 +1,103 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
+use plimsoll_model::{Footprint, Pod, Uid};
+
+/// Pods that wait for room being made on a node: filters for others of no higher priority count them as if there.
+#[derive(Default)]
+pub(crate) struct Nominations {
+    by_pod: HashMap<Uid, Nominated, FixedState>,
+    by_node: BTreeMap<CompactString, Vec<Uid>>,
+}
+
+struct Nominated {
+    node: CompactString,
+    priority: i32,
+    footprint: Footprint,
+}
+
+/// A nominated pod that counts against the pod being placed.
+pub(crate) struct Contender {
+    pub(crate) index: NodeIndex,
+    pub(crate) node: CompactString,
+    pub(crate) footprint: Footprint,
+}
+
+impl Nominations {
+    /// Follows an unassigned pod of ours: the node in its status counts; when neither this version nor the last names one,
+    /// what was decided here stays.
+    pub(crate) fn observe(&mut self, old: Option<&Pod>, new: &Pod) {
+        let was_named = old.is_some_and(|old| old.status.nominated_node_name.is_some());
+        match &new.status.nominated_node_name {
+            Some(node) => self.set(new, node.clone()),
+            None if was_named => self.remove(&new.uid),
+            None => {
+                if let Some(node) = self.by_pod.get(&new.uid).map(|nominated| nominated.node.clone()) {
+                    self.set(new, node);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn set(&mut self, pod: &Pod, node: CompactString) {
+        self.remove(&pod.uid);
+        self.by_node.entry(node.clone()).or_default().push(pod.uid.clone());
+        let nominated = Nominated {
+            node,
+            priority: pod.priority(),
+            footprint: Footprint::of(pod),
+        };
+        self.by_pod.insert(pod.uid.clone(), nominated);
+    }
+
+    pub(crate) fn remove(&mut self, uid: &Uid) {
+        let Some(nominated) = self.by_pod.remove(uid) else {
+            return;
+        };
+        if let Some(uids) = self.by_node.get_mut(&nominated.node) {
+            uids.retain(|other| other != uid);
+            if uids.is_empty() {
+                self.by_node.remove(&nominated.node);
+            }
+        }
+    }
+
+    pub(crate) fn node_of(&self, uid: &Uid) -> Option<&CompactString> {
+        self.by_pod.get(uid).map(|nominated| &nominated.node)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Uid, &str)> {
+        self.by_node
+            .iter()
+            .flat_map(|(node, uids)| uids.iter().map(move |uid| (uid, node.as_str())))
+    }
+
+    /// Nominated pods of at least the pod's priority on nodes in `scope`.
+    pub(crate) fn contenders(&self, pod: &Arc<Pod>, scope: &NodeSet, columns: &Columns) -> Vec<Contender> {
+        if self.by_pod.is_empty() {
+            return Vec::new();
+        }
+        let mut contenders = Vec::new();
+        for (node, uids) in &self.by_node {
+            let Some(index) = columns.index_of(node).filter(|index| scope.contains(*index)) else {
+                continue;
+            };
+            let nominated = uids
+                .iter()
+                .filter(|uid| **uid != pod.uid)
+                .filter_map(|uid| self.by_pod.get(uid));
+            for nominated in nominated.filter(|nominated| nominated.priority >= pod.priority()) {
+                contenders.push(Contender {
+                    index,
+                    node: node.clone(),
+                    footprint: nominated.footprint.clone(),
+                });
+            }
+        }
+        contenders
+    }
+}

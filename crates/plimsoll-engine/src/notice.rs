@@ -1,0 +1,100 @@
+use std::sync::Arc;
+
+use compact_str::CompactString;
+use plimsoll_framework::Effect;
+use plimsoll_model::{Moment, Pod};
+
+use crate::{ClaimId, Failure};
+
+/// What the engine wants done or known, besides the outcome of a cycle. Handled after the [`Step`](crate::Step) of the
+/// same call, in order.
+#[derive(Debug)]
+pub enum Notice {
+    /// POST this binding (with the pod's UID) and answer with exactly one
+    /// [`ClaimInput`](crate::ClaimInput).
+    SendBinding {
+        /// To be given with the answer.
+        claim: ClaimId,
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Where to bind it.
+        node: CompactString,
+    },
+    /// GET this pod, not from a cache, and answer with [`ClaimInput::Read`](crate::ClaimInput::Read).
+    ReadPod {
+        /// To be given with the answer.
+        claim: ClaimId,
+        /// The pod; a found one counts only with the same UID.
+        pod: Arc<Pod>,
+    },
+    /// Perform this I/O and answer with [`Engine::pre_bind_done`](crate::Engine::pre_bind_done).
+    PreBind {
+        /// To be given with the answer.
+        claim: ClaimId,
+        /// The pod.
+        pod: Arc<Pod>,
+        /// The node that was chosen.
+        node: CompactString,
+        /// What to do.
+        effect: Effect,
+    },
+    /// Write the chosen node to the pod's `status.nominatedNodeName`: binding will take a while.
+    Expect {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// The node that was chosen.
+        node: CompactString,
+    },
+    /// The pod is bound by us; said once, whether the answer or the watch told it first.
+    Bound {
+        /// The claim, which may be over already.
+        claim: ClaimId,
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Where it is bound.
+        node: CompactString,
+        /// Nodes looked at.
+        evaluated_nodes: usize,
+        /// Nodes that would have done.
+        feasible_nodes: usize,
+        /// When the cycle that placed it began.
+        begun_at: Moment,
+        /// When the node was chosen.
+        assumed_at: Moment,
+    },
+    /// A read showed that somebody else bound the pod. It is not to be tried again; the claim stands on the other node
+    /// until the watch shows it.
+    BoundElsewhere {
+        /// The claim.
+        claim: ClaimId,
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Where it is.
+        node: CompactString,
+    },
+    /// The pod is certainly not bound: it goes back to the queue.
+    BindFailed {
+        /// The claim, which is over.
+        claim: ClaimId,
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Where it would have gone.
+        node: CompactString,
+        /// Why.
+        failure: Failure,
+    },
+    /// The pod is gone or going without a node; nothing is to be done for it.
+    PodGone {
+        /// The claim, which is over.
+        claim: ClaimId,
+        /// The pod.
+        pod: Arc<Pod>,
+    },
+    /// A claim gave up its room, and the columns show it: as good as the deletion of an assigned pod.
+    Released {
+        /// The pod that held it.
+        pod: Arc<Pod>,
+        /// Where there is room now.
+        node: CompactString,
+    },
+}
