@@ -89,11 +89,20 @@ mod tests {
     #[test]
     fn durations_that_cannot_work_together_are_refused() {
         let base = ElectionConfig::default();
-        let lease = ElectionConfig { lease_duration: base.renew_deadline, ..base.clone() };
+        let lease = ElectionConfig {
+            lease_duration: base.renew_deadline,
+            ..base.clone()
+        };
         assert_eq!(lease.validate(), Err(ElectionConfigError::LeaseNotAboveRenew));
-        let renew = ElectionConfig { retry_period: Duration::from_secs(9), ..base.clone() };
+        let renew = ElectionConfig {
+            retry_period: Duration::from_secs(9),
+            ..base.clone()
+        };
         assert_eq!(renew.validate(), Err(ElectionConfigError::RenewNotAboveRetry));
-        let zero = ElectionConfig { retry_period: Duration::ZERO, ..base };
+        let zero = ElectionConfig {
+            retry_period: Duration::ZERO,
+            ..base
+        };
         assert_eq!(zero.validate(), Err(ElectionConfigError::Zero("retryPeriod")));
     }
 }

@@ -6,6 +6,6 @@ mod election;
 mod profile;
 mod scheduler;
 
-pub use election::{ElectionConfig, ElectionConfigError};
+pub use election::{ElectionConfig, ElectionConfigError, JITTER_FACTOR};
 pub use profile::{PluginRef, ProfileConfig};
 pub use scheduler::{ClientConnection, SchedulerConfig};

@@ -10,7 +10,10 @@ pub struct PluginRef {
 impl PluginRef {
     /// A plugin with the given weight.
     pub fn new(name: impl Into<String>, weight: i32) -> Self {
-        Self { name: name.into(), weight }
+        Self {
+            name: name.into(),
+            weight,
+        }
     }
 }
 
@@ -51,7 +54,10 @@ impl Default for ProfileConfig {
         ];
         Self {
             scheduler_name: "default-scheduler".to_owned(),
-            plugins: plugins.into_iter().map(|(name, weight)| PluginRef::new(name, weight)).collect(),
+            plugins: plugins
+                .into_iter()
+                .map(|(name, weight)| PluginRef::new(name, weight))
+                .collect(),
         }
     }
 }

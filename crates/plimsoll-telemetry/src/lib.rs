@@ -1,0 +1,13 @@
+//! Prometheus metrics under kube-scheduler's names, and the HTTPS server for them and for health checks.
+
+mod buckets;
+mod health;
+mod mailbox_depths;
+mod metrics;
+mod serve;
+mod tls;
+
+pub use health::{Check, HealthSource};
+pub use metrics::{AttemptResult, HandOverStage, Metrics};
+pub use serve::{ServeError, Serving, serve};
+pub use tls::{TlsError, TlsIdentity};

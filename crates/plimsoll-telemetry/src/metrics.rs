@@ -1,0 +1,386 @@
+//! Every metric of the process in one place. Names, labels and buckets are kube-scheduler's where it has the metric;
+//! ours begin with `plimsoll_`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::{EncodeLabelSet, prometheus_text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+use crate::buckets::exponential;
+use crate::mailbox_depths::MailboxDepths;
+
+/// How an attempt to schedule a pod ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AttemptResult {
+    /// Bound.
+    Scheduled,
+    /// Turned away by plugins.
+    Unschedulable,
+    /// Failed inside.
+    Error,
+}
+
+impl AttemptResult {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::Unschedulable => "unschedulable",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// How far a hand-over has come; times are counted from winning the lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandOverStage {
+    /// The API server told which version it holds.
+    VersionRead,
+    /// Every cache is past that version.
+    CaughtUp,
+}
+
+impl HandOverStage {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::VersionRead => "version_read",
+            Self::CaughtUp => "caught_up",
+        }
+    }
+}
+
+macro_rules! label_sets {
+    ($($name:ident { $($label:ident),+ })+) => {
+        $(#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+        struct $name { $($label: String),+ }
+
+        impl $name {
+            fn new($($label: &str),+) -> Self {
+                Self { $($label: $label.to_owned()),+ }
+            }
+        })+
+    };
+}
+
+// Labels in alphabetical order, as kube-scheduler prints them.
+label_sets! {
+    ProfileResult { profile, result }
+    Queue { queue }
+    EventQueue { event, queue }
+    PluginProfile { plugin, profile }
+    Kind { r#type }
+    Attempts { attempts }
+    Name { name }
+    Resource { resource }
+    Outcome { outcome }
+    Stage { stage }
+}
+
+/// Handles on every metric.
+pub struct Metrics {
+    registry: Registry,
+    depths: Arc<MailboxDepths>,
+    attempts: Family<ProfileResult, Counter>,
+    attempt_duration: Family<ProfileResult, Histogram>,
+    algorithm_duration: Histogram,
+    sli_duration: Family<Attempts, Histogram>,
+    pod_attempts: Histogram,
+    scheduled_after_flush: Counter,
+    pending_pods: Family<Queue, Gauge>,
+    incoming_pods: Family<EventQueue, Counter>,
+    unschedulable_pods: Family<PluginProfile, Gauge>,
+    cache_size: Family<Kind, Gauge>,
+    master_status: Family<Name, Gauge>,
+    slow_path: Family<Name, Counter>,
+    undecodable: Family<Resource, Counter>,
+    panics: Counter,
+    foreign_binds: Counter,
+    bind_answers: Family<Outcome, Counter>,
+    dropped_events: Counter,
+    hand_over: Family<Stage, Gauge<f64, std::sync::atomic::AtomicU64>>,
+}
+
+impl std::fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// The lease's component name, the only value of the election metrics' label.
+const COMPONENT: &str = "kube-scheduler";
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Registers everything, at zero.
+    pub fn new() -> Self {
+        let millis = || Histogram::new(exponential(0.001, 2.0, 15));
+        let metrics = Self {
+            registry: Registry::default(),
+            depths: Arc::default(),
+            attempts: Family::default(),
+            attempt_duration: Family::new_with_constructor(millis as fn() -> Histogram),
+            algorithm_duration: millis(),
+            sli_duration: Family::new_with_constructor(|| Histogram::new(exponential(0.01, 2.0, 20))),
+            pod_attempts: Histogram::new(exponential(1.0, 2.0, 5)),
+            scheduled_after_flush: Counter::default(),
+            pending_pods: Family::default(),
+            incoming_pods: Family::default(),
+            unschedulable_pods: Family::default(),
+            cache_size: Family::default(),
+            master_status: Family::default(),
+            slow_path: Family::default(),
+            undecodable: Family::default(),
+            panics: Counter::default(),
+            foreign_binds: Counter::default(),
+            bind_answers: Family::default(),
+            dropped_events: Counter::default(),
+            hand_over: Family::default(),
+        };
+        metrics.registered()
+    }
+
+    fn registered(mut self) -> Self {
+        let registry = &mut self.registry;
+        let scheduler = registry.sub_registry_with_prefix("scheduler");
+        scheduler.register("schedule_attempts", "[STABLE] Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem", self.attempts.clone());
+        scheduler.register(
+            "scheduling_attempt_duration_seconds",
+            "[STABLE] Scheduling attempt latency in seconds (scheduling algorithm + binding)",
+            self.attempt_duration.clone(),
+        );
+        scheduler.register(
+            "scheduling_algorithm_duration_seconds",
+            "[ALPHA] Scheduling algorithm latency in seconds",
+            self.algorithm_duration.clone(),
+        );
+        scheduler.register("pod_scheduling_sli_duration_seconds", "[BETA] E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue, by the number of attempts", self.sli_duration.clone());
+        scheduler.register(
+            "pod_scheduling_attempts",
+            "[STABLE] Number of attempts to successfully schedule a pod",
+            self.pod_attempts.clone(),
+        );
+        scheduler.register("pod_scheduled_after_flush", "[ALPHA] Pods that were scheduled after the longest wait had flushed them back; each one is a missed wake-up", self.scheduled_after_flush.clone());
+        scheduler.register(
+            "pending_pods",
+            "[STABLE] Number of pending pods, by the queue they wait in",
+            self.pending_pods.clone(),
+        );
+        scheduler.register(
+            "queue_incoming_pods",
+            "[STABLE] Number of pods added to scheduling queues, by event and queue",
+            self.incoming_pods.clone(),
+        );
+        scheduler.register(
+            "unschedulable_pods",
+            "[BETA] Unschedulable pods by the plugin that turned them away",
+            self.unschedulable_pods.clone(),
+        );
+        scheduler.register(
+            "cache_size",
+            "[ALPHA] Number of nodes, pods and assumed pods in the scheduler cache",
+            self.cache_size.clone(),
+        );
+        registry.register(
+            "leader_election_master_status",
+            "[ALPHA] 1 while this replica leads, 0 while it stands by",
+            self.master_status.clone(),
+        );
+        registry.register(
+            "leader_election_slowpath",
+            "[ALPHA] Lease renewals that had to read the lease first",
+            self.slow_path.clone(),
+        );
+        let own = registry.sub_registry_with_prefix("plimsoll");
+        own.register(
+            "undecodable_objects",
+            "Watched objects that could not be decoded",
+            self.undecodable.clone(),
+        );
+        own.register(
+            "cycle_panics",
+            "Scheduling cycles that panicked and were set aside",
+            self.panics.clone(),
+        );
+        own.register(
+            "foreign_binds",
+            "Pods that another scheduler bound while a claim of ours was under way",
+            self.foreign_binds.clone(),
+        );
+        own.register("bind_answers", "Answers to binding requests", self.bind_answers.clone());
+        own.register(
+            "events_dropped",
+            "Events that were not written",
+            self.dropped_events.clone(),
+        );
+        own.register(
+            "hand_over_seconds",
+            "How long each stage of the last hand-over took, from winning the lease",
+            self.hand_over.clone(),
+        );
+        registry.register_collector(Box::new(Arc::clone(&self.depths)));
+        for queue in ["active", "backoff", "unschedulable", "gated"] {
+            drop(self.pending_pods.get_or_create(&Queue::new(queue)));
+        }
+        self
+    }
+
+    /// The Prometheus text format, version 0.0.4.
+    pub fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        prometheus_text::encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+
+    /// An attempt ended.
+    pub fn scheduling_attempt(&self, result: AttemptResult, profile: &str, took: Duration) {
+        let labels = ProfileResult::new(profile, result.as_str());
+        self.attempts.get_or_create(&labels).inc();
+        self.attempt_duration.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// The search for a node ended.
+    pub fn scheduling_algorithm(&self, took: Duration) {
+        self.algorithm_duration.observe(took.as_secs_f64());
+    }
+
+    /// A pod was bound.
+    pub fn pod_scheduled(&self, attempts: u32, since_first_try: Option<Duration>, flushed: bool) {
+        self.pod_attempts.observe(f64::from(attempts));
+        if let Some(took) = since_first_try {
+            let label = if attempts >= 15 {
+                "15+".to_owned()
+            } else {
+                attempts.to_string()
+            };
+            self.sli_duration
+                .get_or_create(&Attempts::new(&label))
+                .observe(took.as_secs_f64());
+        }
+        if flushed {
+            self.scheduled_after_flush.inc();
+        }
+    }
+
+    /// Pods that wait, by queue.
+    pub fn pending_pods(&self, active: usize, backoff: usize, unschedulable: usize, gated: usize) {
+        for (queue, pods) in [
+            ("active", active),
+            ("backoff", backoff),
+            ("unschedulable", unschedulable),
+            ("gated", gated),
+        ] {
+            self.pending_pods.get_or_create(&Queue::new(queue)).set(gauge(pods));
+        }
+    }
+
+    /// Pods entered a queue because of an event.
+    pub fn queue_incoming_pods(&self, queue: &str, event: &str, pods: u64) {
+        self.incoming_pods
+            .get_or_create(&EventQueue::new(event, queue))
+            .inc_by(pods);
+    }
+
+    /// A plugin holds back more or fewer pods.
+    pub fn unschedulable_pods(&self, plugin: &str, profile: &str, difference: i64) {
+        self.unschedulable_pods
+            .get_or_create(&PluginProfile::new(plugin, profile))
+            .inc_by(difference);
+    }
+
+    /// What the columns hold.
+    pub fn cache_size(&self, nodes: usize, pods: usize, assumed_pods: usize) {
+        for (kind, count) in [("nodes", nodes), ("pods", pods), ("assumed_pods", assumed_pods)] {
+            self.cache_size.get_or_create(&Kind::new(kind)).set(gauge(count));
+        }
+    }
+
+    /// Whether this replica leads.
+    pub fn master_status(&self, leading: bool) {
+        self.master_status
+            .get_or_create(&Name::new(COMPONENT))
+            .set(i64::from(leading));
+    }
+
+    /// Renewals had to read the lease first.
+    pub fn election_slow_path(&self, times: u64) {
+        self.slow_path.get_or_create(&Name::new(COMPONENT)).inc_by(times);
+    }
+
+    /// A watched object could not be decoded.
+    pub fn undecodable_object(&self, resource: &str) {
+        self.undecodable.get_or_create(&Resource::new(resource)).inc();
+    }
+
+    /// A cycle panicked.
+    pub fn cycle_panicked(&self) {
+        self.panics.inc();
+    }
+
+    /// Another scheduler bound a pod that we had a claim for.
+    pub fn foreign_bind(&self) {
+        self.foreign_binds.inc();
+    }
+
+    /// A binding request was answered.
+    pub fn bind_answered(&self, outcome: &str) {
+        self.bind_answers.get_or_create(&Outcome::new(outcome)).inc();
+    }
+
+    /// An event was dropped.
+    pub fn event_dropped(&self) {
+        self.dropped_events.inc();
+    }
+
+    /// A stage of a hand-over is reached.
+    pub fn hand_over(&self, stage: HandOverStage, since_won: Duration) {
+        self.hand_over
+            .get_or_create(&Stage::new(stage.as_str()))
+            .set(since_won.as_secs_f64());
+    }
+
+    /// Shows the depth of an actor's mailbox from now on.
+    pub fn watch_mailbox(&self, actor: &'static str, depth: impl Fn() -> i64 + Send + Sync + 'static) {
+        self.depths.watch(actor, Box::new(depth));
+    }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_carry_the_names_labels_and_buckets_of_kube_scheduler() {
+        let metrics = Metrics::new();
+        metrics.scheduling_attempt(AttemptResult::Scheduled, "default-scheduler", Duration::from_millis(3));
+        metrics.pod_scheduled(2, Some(Duration::from_secs(1)), true);
+        metrics.queue_incoming_pods("active", "UnschedulablePodAdd", 3);
+        metrics.master_status(true);
+        metrics.watch_mailbox("SchedulingCycle", || 7);
+        let text = metrics.text().unwrap();
+        for line in [
+            r#"scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1"#,
+            r#"scheduler_scheduling_attempt_duration_seconds_bucket{profile="default-scheduler",result="scheduled",le="0.004"} 1"#,
+            r#"scheduler_pod_scheduling_sli_duration_seconds_count{attempts="2"} 1"#,
+            r#"scheduler_pod_scheduled_after_flush_total 1"#,
+            r#"scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"} 3"#,
+            r#"scheduler_pending_pods{queue="gated"} 0"#,
+            r#"leader_election_master_status{name="kube-scheduler"} 1"#,
+            r#"plimsoll_mailbox_depth{actor="SchedulingCycle"} 7"#,
+        ] {
+            assert!(text.lines().any(|found| found == line), "missing {line} in\n{text}");
+        }
+    }
+}

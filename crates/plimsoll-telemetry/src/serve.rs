@@ -1,0 +1,208 @@
+//! The HTTPS server of a scheduler process.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::health::{Check, HealthSource, answer};
+use crate::{Metrics, TlsError, TlsIdentity};
+
+/// A peer that does not finish its handshake in this time is let go.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// Why the server does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address is taken or not ours.
+    #[error("listening on {address}: {source}; choose another --secure-port or --bind-address")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// No certificate.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+}
+
+/// A running server; it ends with the token it was given.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    tasks: TaskTracker,
+}
+
+impl Serving {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Waits until every connection has ended, after the token was cancelled.
+    pub async fn ended(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+/// Serves `/healthz`, `/livez`, `/readyz` and `/metrics` over TLS until `stop` is cancelled.
+pub async fn serve(
+    address: SocketAddr,
+    identity: &TlsIdentity,
+    health: Arc<dyn HealthSource>,
+    metrics: Arc<Metrics>,
+    stop: CancellationToken,
+) -> Result<Serving, ServeError> {
+    let acceptor = TlsAcceptor::from(identity.server_config()?);
+    let listener = TcpListener::bind(address)
+        .await
+        .map_err(|source| ServeError::Listen { address, source })?;
+    let address = listener
+        .local_addr()
+        .map_err(|source| ServeError::Listen { address, source })?;
+    let tasks = TaskTracker::new();
+    let handler = Handler { health, metrics };
+    tasks.spawn(accept(listener, acceptor, handler, tasks.clone(), stop));
+    Ok(Serving { address, tasks })
+}
+
+async fn accept(
+    listener: TcpListener,
+    acceptor: TlsAcceptor,
+    handler: Handler,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+) {
+    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
+        let Ok((stream, _)) = accepted else {
+            // Out of file descriptors, most likely; give others time to close theirs.
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        };
+        let acceptor = acceptor.clone();
+        let handler = handler.clone();
+        let stop = stop.clone();
+        tasks.spawn(async move {
+            let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else {
+                return;
+            };
+            let service = TowerToHyperService::new(tower::service_fn(move |request| {
+                let handler = handler.clone();
+                async move { Ok::<_, Infallible>(handler.answer(request).await) }
+            }));
+            let builder = Builder::new(TokioExecutor::new());
+            let connection = builder.serve_connection(TokioIo::new(stream), service);
+            // A connection that breaks is its peer's business.
+            let _ = stop.run_until_cancelled(connection).await;
+        });
+    }
+    tracing::info!("[graceful-termination] secure server has stopped listening");
+}
+
+#[derive(Clone)]
+struct Handler {
+    health: Arc<dyn HealthSource>,
+    metrics: Arc<Metrics>,
+}
+
+impl Handler {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return text(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n".to_owned());
+        }
+        let query = request.uri().query().unwrap_or_default();
+        match request.uri().path() {
+            "/healthz" => health(query, "healthz", &self.health.healthz().await),
+            "/livez" => health(query, "livez", &[Check::new("ping", Ok(()))]),
+            "/readyz" => health(query, "readyz", &self.health.readyz().await),
+            "/metrics" => match self.metrics.text() {
+                Ok(body) => {
+                    let mut response = text(StatusCode::OK, body);
+                    let kind = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                    response
+                }
+                Err(error) => text(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    format!("encoding metrics: {error}\n"),
+                ),
+            },
+            path => {
+                let single = path.strip_prefix("/healthz/").map(|name| (name, self.health.healthz()));
+                let single = single.or_else(|| path.strip_prefix("/readyz/").map(|name| (name, self.health.readyz())));
+                let Some((name, checks)) = single else {
+                    return not_found();
+                };
+                checks
+                    .await
+                    .into_iter()
+                    .find(|check| check.name == name)
+                    .map_or_else(not_found, one_check)
+            }
+        }
+    }
+}
+
+fn health(query: &str, endpoint: &str, checks: &[Check]) -> Response<Full<Bytes>> {
+    let mut verbose = false;
+    let mut excluded = Vec::new();
+    for pair in query.split('&') {
+        match pair.split_once('=').unwrap_or((pair, "")) {
+            ("verbose", _) => verbose = true,
+            ("exclude", name) => excluded.push(name.to_owned()),
+            _ => {}
+        }
+    }
+    let (well, body) = answer(endpoint, checks, verbose, &excluded);
+    text(
+        if well {
+            StatusCode::OK
+        } else {
+            StatusCode::INTERNAL_SERVER_ERROR
+        },
+        body,
+    )
+}
+
+fn one_check(check: Check) -> Response<Full<Bytes>> {
+    match check.result {
+        Ok(()) => text(StatusCode::OK, "ok".to_owned()),
+        Err(error) => text(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("internal server error: {error}\n"),
+        ),
+    }
+}
+
+fn not_found() -> Response<Full<Bytes>> {
+    text(StatusCode::NOT_FOUND, "404 page not found\n".to_owned())
+}
+
+fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        header::HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    headers.insert(
+        header::CACHE_CONTROL,
+        header::HeaderValue::from_static("no-cache, private"),
+    );
+    response
+}
