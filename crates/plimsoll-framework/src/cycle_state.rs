@@ -1,0 +1,66 @@
+use std::any::{Any, TypeId};
+use std::fmt;
+
+/// What plugins remember between the extension points of one cycle, one value per type.
+///
+/// A cycle holds a handful of entries, so a vector is searched.
+#[derive(Default)]
+pub struct CycleState {
+    entries: Vec<(TypeId, Box<dyn Any + Send>)>,
+}
+
+impl CycleState {
+    /// An empty state.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Remembers a value; an earlier one of the same type is replaced.
+    pub fn insert<T: Any + Send>(&mut self, value: T) {
+        let id = TypeId::of::<T>();
+        match self.entries.iter_mut().find(|(entry, _)| *entry == id) {
+            Some((_, slot)) => *slot = Box::new(value),
+            None => self.entries.push((id, Box::new(value))),
+        }
+    }
+
+    /// The remembered value of this type.
+    pub fn get<T: Any + Send>(&self) -> Option<&T> {
+        self.entries
+            .iter()
+            .find(|(id, _)| *id == TypeId::of::<T>())
+            .and_then(|(_, value)| value.downcast_ref())
+    }
+
+    /// The remembered value of this type, to be changed.
+    pub fn get_mut<T: Any + Send>(&mut self) -> Option<&mut T> {
+        self.entries
+            .iter_mut()
+            .find(|(id, _)| *id == TypeId::of::<T>())
+            .and_then(|(_, value)| value.downcast_mut())
+    }
+}
+
+impl fmt::Debug for CycleState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CycleState")
+            .field("entries", &self.entries.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_value_per_type_and_the_last_one_counts() {
+        let mut state = CycleState::new();
+        state.insert(1_u32);
+        state.insert("text");
+        state.insert(2_u32);
+        assert_eq!(state.get::<u32>(), Some(&2));
+        assert_eq!(state.get::<&str>(), Some(&"text"));
+        assert_eq!(state.get::<u64>(), None);
+    }
+}

@@ -1,0 +1,274 @@
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
+use plimsoll_model::{Moment, Pod};
+use smallvec::SmallVec;
+
+use crate::{CycleState, EffectReply, EffectRequest, FilterPass, ReasonCode, Status};
+
+/// A named piece of scheduling behaviour. What it takes part in is what it puts into its [`Extensions`].
+pub trait Plugin: Send + Sync + 'static {
+    /// The name in profiles, metrics and messages.
+    fn name(&self) -> &'static str;
+}
+
+/// What every extension point of a cycle may look at.
+#[derive(Debug, Clone, Copy)]
+pub struct CycleContext<'a> {
+    /// The pod being placed.
+    pub pod: &'a Pod,
+    /// The cluster as of this cycle, claims included.
+    pub columns: &'a Columns,
+    /// The time of the cycle.
+    pub now: Moment,
+}
+
+/// What a queue sort compares.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueOrder<'a> {
+    /// The waiting pod.
+    pub pod: &'a Pod,
+    /// When it entered the queue, or returned to it after its last attempt.
+    pub timestamp: Moment,
+}
+
+/// Orders the active pods; exactly one per scheduler, the same in all profiles.
+pub trait QueueSort: Plugin {
+    /// `Less` means `a` is tried before `b`.
+    fn compare(&self, a: QueueOrder<'_>, b: QueueOrder<'_>) -> Ordering;
+}
+
+/// Whether a pod may enter the active queue; `Err` holds the text that says what it waits for.
+pub type GateStatus = Result<(), String>;
+
+/// Holds pods back before they are ever tried.
+pub trait PreEnqueue: Plugin {
+    /// Whether the pod may be tried now.
+    fn pre_enqueue(&self, pod: &Pod) -> GateStatus;
+}
+
+/// What a pre-filter says of the pod as a whole.
+#[derive(Debug)]
+pub enum PreFilterOutcome {
+    /// Go on; this plugin's filter runs.
+    Continue,
+    /// This plugin's filter has nothing to do in this cycle.
+    Skip,
+    /// Only these nodes can pass this plugin.
+    Restrict(NodeSet),
+    /// No node can take the pod (`Unschedulable` or `UnschedulableAndUnresolvable`), or an internal failure (`Error`).
+    Stop(Status),
+}
+
+/// Looks at the pod once per cycle, before any node.
+pub trait PreFilter: Plugin {
+    /// Judges the pod and prepares what the filter needs.
+    fn pre_filter(&self, cycle: CycleContext<'_>, state: &mut CycleState) -> PreFilterOutcome;
+}
+
+/// Narrows the set of feasible nodes.
+pub trait Filter: Plugin {
+    /// Rejects nodes through `pass`; `Err` is an internal failure that ends the attempt.
+    fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String>;
+
+    /// The texts behind a code that this plugin gave, in the order users read them.
+    fn reasons(
+        &self,
+        cycle: CycleContext<'_>,
+        state: &CycleState,
+        code: ReasonCode,
+    ) -> SmallVec<[Cow<'static, str>; 1]>;
+}
+
+/// A filter that needs I/O over the nodes that passed all others, as HTTP extenders do.
+pub trait EffectFilter: Plugin {
+    /// What to ask, or nothing when the plugin is not interested in the pod.
+    fn request(&self, cycle: CycleContext<'_>, state: &mut CycleState, feasible: &NodeSet) -> Option<EffectRequest>;
+
+    /// Narrows the nodes by what came back; `Err` is an internal failure that ends the attempt.
+    fn apply(
+        &self,
+        cycle: CycleContext<'_>,
+        state: &mut CycleState,
+        reply: EffectReply,
+        pass: &mut FilterPass<'_>,
+    ) -> Result<(), String>;
+
+    /// The texts behind a code that this plugin gave.
+    fn reasons(
+        &self,
+        cycle: CycleContext<'_>,
+        state: &CycleState,
+        code: ReasonCode,
+    ) -> SmallVec<[Cow<'static, str>; 1]>;
+}
+
+/// What a pre-score says.
+#[derive(Debug, PartialEq, Eq)]
+pub enum PreScoreOutcome {
+    /// The plugin's score runs.
+    Continue,
+    /// The plugin's score has nothing to add in this cycle.
+    Skip,
+    /// An internal failure ends the attempt.
+    Error(String),
+}
+
+/// Prepares scoring over the feasible nodes.
+pub trait PreScore: Plugin {
+    /// Prepares what the score needs.
+    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, feasible: &[NodeIndex]) -> PreScoreOutcome;
+}
+
+/// How raw scores become 0..=100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Normalize {
+    /// Raw scores are in range already.
+    No,
+    /// `score * 100 / max` in integers; reversed: 100 minus that. A maximum of 0 leaves 0, or 100 when reversed.
+    Default {
+        /// Whether the highest raw score is the worst.
+        reverse: bool,
+    },
+}
+
+/// Fills a column of scores, one per feasible node.
+pub trait Score: Plugin {
+    /// Writes the raw score of `feasible[i]` to `scores[i]`, which is 0 before; `Err` is an internal failure.
+    fn score(
+        &self,
+        cycle: CycleContext<'_>,
+        state: &CycleState,
+        feasible: &[NodeIndex],
+        scores: &mut [i64],
+    ) -> Result<(), String>;
+
+    /// How raw scores become 0..=100.
+    fn normalize(&self) -> Normalize {
+        Normalize::No
+    }
+}
+
+/// Keeps in-memory reservations beside the claim itself.
+pub trait Reserve: Plugin {
+    /// Reserves on the chosen node; a rejection or an error undoes everything reserved so far.
+    fn reserve(&self, cycle: CycleContext<'_>, state: &mut CycleState, node: &str) -> Result<(), Status>;
+
+    /// Undoes `reserve`; called in reverse order, also for plugins whose reserve did not run: must be idempotent.
+    fn unreserve(&self, pod: &Pod, state: &mut CycleState, node: &str);
+}
+
+/// What a permit plugin says.
+#[derive(Debug)]
+pub enum PermitOutcome {
+    /// Go on.
+    Allow,
+    /// Park the pod until allowed, rejected or timed out; capped at 15 minutes.
+    Wait(Duration),
+    /// Turn the pod away, or an internal failure.
+    Stop(Status),
+}
+
+/// Has a last word before binding, and may make the pod wait.
+pub trait Permit: Plugin {
+    /// Decides on the pod that has a claim on `node`.
+    fn permit(&self, cycle: CycleContext<'_>, state: &mut CycleState, node: &str) -> PermitOutcome;
+}
+
+/// What a pre-bind plugin needs before the pod can be bound.
+pub enum PreBindOutcome {
+    /// Nothing.
+    Skip,
+    /// This I/O must be done first; its failure fails the attempt. The pod is parked meanwhile and holds no worker.
+    Needs(EffectRequest),
+}
+
+/// Work that must be done outside before a pod can be bound.
+pub trait PreBind: Plugin {
+    /// What has to be done for the pod on `node`.
+    fn pre_bind(&self, pod: &Pod, state: &CycleState, node: &str) -> PreBindOutcome;
+}
+
+/// How a bind plugin binds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BindAction {
+    /// Leave it to the next bind plugin.
+    Skip,
+    /// POST a Binding to the API server.
+    PostBinding,
+}
+
+/// Chooses how the pod is bound.
+pub trait Bind: Plugin {
+    /// How to bind the pod to `node`.
+    fn bind(&self, pod: &Pod, node: &str) -> BindAction;
+}
+
+/// Hears of each bound pod.
+pub trait PostBind: Plugin {
+    /// The pod is bound to `node`.
+    fn post_bind(&self, pod: &Pod, node: &str);
+}
+
+macro_rules! extensions {
+    ($($(#[$doc:meta])* $field:ident: $point:ident),* $(,)?) => {
+        /// The extension points that one plugin takes part in.
+        #[derive(Clone, Default)]
+        pub struct Extensions {
+            $($(#[$doc])* pub $field: Option<Arc<dyn $point>>,)*
+        }
+
+        impl Extensions {
+            /// Takes part in nothing yet.
+            pub fn new() -> Self {
+                Self::default()
+            }
+
+            $($(#[$doc])*
+            #[must_use]
+            pub fn $field(mut self, plugin: Arc<dyn $point>) -> Self {
+                self.$field = Some(plugin);
+                self
+            })*
+        }
+
+        impl fmt::Debug for Extensions {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut points = f.debug_set();
+                $(if self.$field.is_some() { points.entry(&stringify!($field)); })*
+                points.finish()
+            }
+        }
+    };
+}
+
+extensions! {
+    /// Orders the active queue.
+    queue_sort: QueueSort,
+    /// Gates pods.
+    pre_enqueue: PreEnqueue,
+    /// Looks at the pod before any node.
+    pre_filter: PreFilter,
+    /// Narrows nodes.
+    filter: Filter,
+    /// Narrows nodes with I/O, after all filters.
+    effect_filter: EffectFilter,
+    /// Prepares scoring.
+    pre_score: PreScore,
+    /// Scores nodes.
+    score: Score,
+    /// Reserves in memory.
+    reserve: Reserve,
+    /// Last word before binding.
+    permit: Permit,
+    /// Work before binding.
+    pre_bind: PreBind,
+    /// Binds.
+    bind: Bind,
+    /// Hears of bound pods.
+    post_bind: PostBind,
+}

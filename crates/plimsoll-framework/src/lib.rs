@@ -1,0 +1,34 @@
+//! Extension points, status, cycle state, registry and profile assembly.
+//!
+//! A plugin judges whole columns: a filter narrows a set of nodes and leaves a small reason code for each node it
+//! rejects, a score fills a column. Nobody calls a plugin once per node; [`PerNodeFilter`] and [`PerNodeScore`] adapt
+//! simple plugins that would rather be called so.
+//!
+//! Nothing here reads a clock, draws randomness, spawns or does I/O. A plugin that needs I/O asks for an [`Effect`].
+
+mod cluster_event;
+mod cycle_state;
+mod effect;
+mod extension;
+mod per_node;
+mod profile;
+mod registry;
+mod status;
+mod verdicts;
+
+pub use cluster_event::{Action, ClusterEvent, EventResource};
+pub use cycle_state::CycleState;
+pub use effect::{Effect, EffectReply, EffectRequest};
+pub use extension::{
+    Bind, BindAction, CycleContext, EffectFilter, Extensions, Filter, GateStatus, Normalize, Permit, PermitOutcome,
+    Plugin, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
+    QueueOrder, QueueSort, Reserve, Score,
+};
+pub use per_node::{PerNodeFilter, PerNodeRejection, PerNodeScore};
+pub use profile::{Profile, ProfileError, WeightedScore};
+pub use registry::{PluginConstructor, Registry};
+pub use status::{Code, Status};
+pub use verdicts::{FilterPass, ReasonCode, Resolvability, Verdict, Verdicts};
+
+/// Highest score a plugin may give a node after normalising.
+pub const MAX_NODE_SCORE: i64 = 100;
