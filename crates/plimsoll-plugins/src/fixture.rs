@@ -1,0 +1,196 @@
+//! A small cluster for tests: nodes and pods written as JSON, one plugin run over it.
+
+use std::collections::BTreeMap;
+
+use plimsoll_framework::{
+    CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Normalize, PreFilterOutcome, PreScoreOutcome, Resolvability,
+    Verdicts,
+};
+use plimsoll_model::columns::{Columns, NodeIndex};
+use plimsoll_model::{Footprint, Moment, Node, Pod, decode_node, decode_pod};
+
+/// A pod with this spec.
+pub(crate) fn pod(spec: &str) -> Pod {
+    let metadata = r#"{"namespace":"default","name":"pod","uid":"pod","resourceVersion":"1"}"#;
+    decode_pod(format!(r#"{{"metadata":{metadata},"spec":{spec}}}"#).as_bytes()).unwrap()
+}
+
+/// A node with this name; `parts` is an object that may have `labels`, `spec` and `status`.
+pub(crate) fn node(name: &str, parts: &str) -> Node {
+    let parts: BTreeMap<String, serde_json::Value> = serde_json::from_str(parts).unwrap();
+    let part = |name: &str| parts.get(name).cloned().unwrap_or_else(|| serde_json::json!({}));
+    let object = serde_json::json!({
+        "metadata": {"name": name, "uid": name, "resourceVersion": "1", "labels": part("labels")},
+        "spec": part("spec"),
+        "status": part("status"),
+    });
+    decode_node(object.to_string().as_bytes()).unwrap()
+}
+
+/// Why a node was rejected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rejection {
+    pub(crate) reasons: Vec<String>,
+    pub(crate) resolvability: Resolvability,
+}
+
+pub(crate) fn resolvable<const N: usize>(reasons: [&str; N]) -> Rejection {
+    Rejection {
+        reasons: reasons.map(str::to_owned).to_vec(),
+        resolvability: Resolvability::Resolvable,
+    }
+}
+
+pub(crate) fn unresolvable<const N: usize>(reasons: [&str; N]) -> Rejection {
+    Rejection {
+        reasons: reasons.map(str::to_owned).to_vec(),
+        resolvability: Resolvability::Unresolvable,
+    }
+}
+
+/// Nodes with the pods on them.
+#[derive(Debug, Default)]
+pub(crate) struct Cluster {
+    pub(crate) columns: Columns,
+}
+
+impl Cluster {
+    pub(crate) fn of_nodes<'a>(nodes: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut cluster = Self::default();
+        for (name, parts) in nodes {
+            cluster.columns.set_node(&node(name, parts));
+        }
+        cluster
+    }
+
+    pub(crate) fn add_pod(&mut self, node: &str, pod: &Pod) {
+        self.columns.add_pod(node, &Footprint::of(pod));
+    }
+
+    /// Runs a plugin's pre-filter and filter over all nodes.
+    pub(crate) fn filter(&self, plugin: &Extensions, pod: &Pod) -> Filtered {
+        let cycle = CycleContext {
+            pod,
+            columns: &self.columns,
+            now: Moment::ZERO,
+        };
+        let mut state = CycleState::new();
+        let mut filtered = Filtered::default();
+        if let Some(pre_filter) = &plugin.pre_filter {
+            match pre_filter.pre_filter(cycle, &mut state) {
+                PreFilterOutcome::Continue => {}
+                PreFilterOutcome::Skip => {
+                    filtered.skipped = true;
+                    return filtered;
+                }
+                PreFilterOutcome::Restrict(nodes) => {
+                    filtered.restricted_to =
+                        Some(nodes.iter().map(|node| self.columns.name(node).to_owned()).collect());
+                }
+                PreFilterOutcome::Stop(status) => panic!("{status:?}"),
+            }
+        }
+        let filter = plugin.filter.as_ref().unwrap();
+        let mut verdicts = Verdicts::default();
+        verdicts.begin(self.columns.nodes(), self.columns.capacity());
+        filter.filter(cycle, &state, &mut verdicts.pass(0)).unwrap();
+        for node in self.columns.nodes() {
+            let verdict = verdicts.of(node);
+            assert_eq!(verdict.filter().is_none(), verdicts.feasible().contains(node));
+            if verdict.filter().is_some() {
+                let reasons = filter.reasons(cycle, &state, verdict.code());
+                let reasons = reasons.into_iter().map(std::borrow::Cow::into_owned).collect();
+                let rejection = Rejection {
+                    reasons,
+                    resolvability: verdict.resolvability(),
+                };
+                filtered
+                    .rejections
+                    .insert(self.columns.name(node).to_owned(), rejection);
+            }
+        }
+        filtered
+    }
+
+    /// Runs a plugin's pre-score, score and normalisation over all nodes; none when it skips.
+    pub(crate) fn score(&self, plugin: &Extensions, pod: &Pod) -> Option<Scored> {
+        let cycle = CycleContext {
+            pod,
+            columns: &self.columns,
+            now: Moment::ZERO,
+        };
+        let feasible: Vec<NodeIndex> = self.columns.nodes().iter().collect();
+        let mut state = CycleState::new();
+        if let Some(pre_score) = &plugin.pre_score {
+            match pre_score.pre_score(cycle, &mut state, &feasible) {
+                PreScoreOutcome::Continue => {}
+                PreScoreOutcome::Skip => return None,
+                PreScoreOutcome::Error(error) => panic!("{error}"),
+            }
+        }
+        let score = plugin.score.as_ref().unwrap();
+        let mut raw = vec![0; feasible.len()];
+        score.score(cycle, &state, &feasible, &mut raw).unwrap();
+        let normalised = normalise(&raw, score.normalize());
+        let name = |at: usize| self.columns.name(feasible[at]).to_owned();
+        Some(Scored {
+            scores: (0..raw.len()).map(|at| (name(at), (raw[at], normalised[at]))).collect(),
+        })
+    }
+}
+
+fn normalise(raw: &[i64], how: Normalize) -> Vec<i64> {
+    let Normalize::Default { reverse } = how else {
+        return raw.to_vec();
+    };
+    let max = raw.iter().copied().max().unwrap_or(0);
+    let scale = |score: i64| if max == 0 { score } else { score * MAX_NODE_SCORE / max };
+    raw.iter()
+        .map(|score| {
+            if reverse {
+                MAX_NODE_SCORE - scale(*score)
+            } else {
+                scale(*score)
+            }
+        })
+        .collect()
+}
+
+/// What a filter said.
+#[derive(Debug, Default)]
+pub(crate) struct Filtered {
+    skipped: bool,
+    restricted_to: Option<Vec<String>>,
+    rejections: BTreeMap<String, Rejection>,
+}
+
+impl Filtered {
+    pub(crate) fn skipped(&self) -> bool {
+        self.skipped
+    }
+
+    /// Names of the nodes that the pre-filter allows, if it restricts them.
+    pub(crate) fn restricted_to(&self) -> Option<&[String]> {
+        self.restricted_to.as_deref()
+    }
+
+    pub(crate) fn of(&self, node: &str) -> Option<Rejection> {
+        self.rejections.get(node).cloned()
+    }
+}
+
+/// What a score said.
+#[derive(Debug)]
+pub(crate) struct Scored {
+    scores: BTreeMap<String, (i64, i64)>,
+}
+
+impl Scored {
+    pub(crate) fn raw(&self, node: &str) -> i64 {
+        self.scores[node].0
+    }
+
+    pub(crate) fn normalised(&self, node: &str) -> i64 {
+        self.scores[node].1
+    }
+}

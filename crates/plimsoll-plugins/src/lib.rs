@@ -1,0 +1,86 @@
+//! One module per in-tree plugin, named as kube-scheduler names it.
+//!
+//! What a plugin decides, its messages and its arithmetic are kube-scheduler 1.36's; each module says where it differs.
+//! Plugins that are not there yet stand in [`not_yet`]: they turn away the pods that need them and say so.
+
+pub mod default_binder;
+pub mod image_locality;
+pub mod node_affinity;
+pub mod node_name;
+pub mod node_ports;
+pub mod node_resources_balanced_allocation;
+pub mod node_resources_fit;
+pub mod node_unschedulable;
+pub mod not_yet;
+pub mod priority_sort;
+pub mod scheduling_gates;
+pub mod taint_toleration;
+
+#[cfg(test)]
+mod columns_equal_objects;
+#[cfg(test)]
+mod fixture;
+
+use plimsoll_framework::Registry;
+
+pub use not_yet::{Missing, missing};
+
+/// Every plugin of kube-scheduler's default profile, under its name; what is not there yet has a placeholder.
+pub fn registry() -> Registry {
+    let mut registry = Registry::new();
+    registry.add(scheduling_gates::NAME, || Ok(scheduling_gates::extensions()));
+    registry.add(priority_sort::NAME, || Ok(priority_sort::extensions()));
+    registry.add(node_unschedulable::NAME, || Ok(node_unschedulable::extensions()));
+    registry.add(node_name::NAME, || Ok(node_name::extensions()));
+    registry.add(taint_toleration::NAME, || Ok(taint_toleration::extensions()));
+    registry.add(node_affinity::NAME, || Ok(node_affinity::extensions()));
+    registry.add(node_ports::NAME, || Ok(node_ports::extensions()));
+    registry.add(node_resources_fit::NAME, || Ok(node_resources_fit::extensions()));
+    registry.add(node_resources_balanced_allocation::NAME, || {
+        Ok(node_resources_balanced_allocation::extensions())
+    });
+    registry.add(image_locality::NAME, || Ok(image_locality::extensions()));
+    registry.add(default_binder::NAME, || Ok(default_binder::extensions()));
+    not_yet::add_to(&mut registry);
+    registry
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_config::ProfileConfig;
+    use plimsoll_framework::Profile;
+
+    use super::registry;
+
+    #[test]
+    fn the_default_profile_can_be_assembled() {
+        let profile = Profile::assemble(&ProfileConfig::default(), &registry()).unwrap();
+        let filters: Vec<_> = profile.filter.iter().map(|filter| filter.name()).collect();
+        assert_eq!(
+            filters,
+            [
+                "NodeUnschedulable",
+                "NodeName",
+                "TaintToleration",
+                "NodeAffinity",
+                "NodePorts",
+                "NodeResourcesFit"
+            ]
+        );
+        let scores: Vec<_> = profile
+            .score
+            .iter()
+            .map(|score| (score.plugin.name(), score.weight))
+            .collect();
+        assert_eq!(
+            scores,
+            [
+                ("TaintToleration", 3),
+                ("NodeAffinity", 2),
+                ("NodeResourcesFit", 1),
+                ("NodeResourcesBalancedAllocation", 1),
+                ("ImageLocality", 1)
+            ]
+        );
+    }
+}

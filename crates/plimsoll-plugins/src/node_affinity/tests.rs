@@ -1,0 +1,209 @@
+use plimsoll_model::Moment;
+
+use super::*;
+use crate::fixture::{Cluster, pod, unresolvable};
+
+const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
+const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
+
+fn labelled(labels: &str) -> String {
+    format!(r#"{{"labels":{labels}}}"#)
+}
+
+fn requiring(terms: &str) -> String {
+    format!(r#"{{"affinity":{{"nodeAffinity":{{"{REQUIRED}":{{"nodeSelectorTerms":[{terms}]}}}}}}}}"#)
+}
+
+fn expression(key: &str, operator: &str, values: &str) -> String {
+    format!(r#"{{"matchExpressions":[{{"key":"{key}","operator":"{operator}","values":[{values}]}}]}}"#)
+}
+
+fn field(operator: &str, values: &str) -> String {
+    format!(r#"{{"key":"metadata.name","operator":"{operator}","values":[{values}]}}"#)
+}
+
+/// Nodes `a` and `b` have labels, `bare` has none.
+fn cluster() -> Cluster {
+    Cluster::of_nodes([
+        ("a", labelled(r#"{"zone":"x","disk":"ssd","cores":"8"}"#).as_str()),
+        ("b", labelled(r#"{"zone":"y","cores":"many"}"#).as_str()),
+        ("bare", "{}"),
+    ])
+}
+
+fn passing(spec: &str) -> Vec<&'static str> {
+    let cluster = cluster();
+    let verdicts = cluster.filter(&extensions(), &pod(spec));
+    let mut passing = Vec::new();
+    for name in ["a", "b", "bare"] {
+        match verdicts.of(name) {
+            None => passing.push(name),
+            Some(rejection) => {
+                assert_eq!(
+                    rejection,
+                    unresolvable(["node(s) didn't match Pod's node affinity/selector"])
+                );
+            }
+        }
+    }
+    passing
+}
+
+#[test]
+fn a_node_selector_wants_every_label() {
+    let cases: [(&str, &[&str]); 4] = [
+        (r#"{"nodeSelector":{"zone":"x"}}"#, &["a"]),
+        (r#"{"nodeSelector":{"zone":"x","disk":"ssd"}}"#, &["a"]),
+        (r#"{"nodeSelector":{"zone":"y","disk":"ssd"}}"#, &[]),
+        (r#"{"nodeSelector":{"nothing":"x"}}"#, &[]),
+    ];
+    for (spec, expected) in cases {
+        assert_eq!(passing(spec), expected, "{spec}");
+    }
+}
+
+#[test]
+fn one_required_term_must_match_wholly() {
+    let zone_x = expression("zone", "In", r#""x""#);
+    let zone_y = expression("zone", "In", r#""y","z""#);
+    let cases: Vec<(String, &[&str])> = vec![
+        (zone_x.clone(), &["a"]),
+        (format!("{zone_x},{zone_y}"), &["a", "b"]),
+        (expression("zone", "NotIn", r#""x""#), &["b", "bare"]),
+        (expression("zone", "Exists", ""), &["a", "b"]),
+        (expression("zone", "DoesNotExist", ""), &["bare"]),
+        (expression("cores", "Gt", r#""7""#), &["a"]),
+        (expression("cores", "Gt", r#""8""#), &[]),
+        (expression("cores", "Lt", r#""9""#), &["a"]),
+        // Terms that can't be parsed match nothing and leave the others alone.
+        (expression("cores", "Gt", r#""-5""#), &[]),
+        (format!("{},{zone_x}", expression("zone", "Near", r#""x""#)), &["a"]),
+        (expression("zone", "Exists", r#""x""#), &[]),
+        (expression("zone", "In", ""), &[]),
+        (
+            r#"{"matchExpressions":[{"key":"zone","operator":"Exists"},{"key":"disk","operator":"Exists"}]}"#
+                .to_owned(),
+            &["a"],
+        ),
+        // An empty term matches nothing, and so does an empty list of terms.
+        ("{}".to_owned(), &[]),
+        (format!("{{}},{zone_x}"), &["a"]),
+        (String::new(), &[]),
+        (
+            format!(r#"{{"matchFields":[{}]}}"#, field("NotIn", r#""a""#)),
+            &["b", "bare"],
+        ),
+        (
+            format!(
+                r#"{{"matchFields":[{}],"matchExpressions":[{{"key":"zone","operator":"Exists"}}]}}"#,
+                field("In", r#""bare""#)
+            ),
+            &[],
+        ),
+    ];
+    for (terms, expected) in cases {
+        assert_eq!(passing(&requiring(&terms)), expected, "{terms}");
+    }
+}
+
+#[test]
+fn selector_and_affinity_must_both_match() {
+    let affinity = requiring(&expression("zone", "Exists", ""));
+    let spec = affinity.replacen('{', r#"{"nodeSelector":{"cores":"8"},"#, 1);
+    assert_eq!(passing(&spec), ["a"]);
+}
+
+#[test]
+fn a_pod_without_selector_or_required_affinity_skips_the_filter() {
+    let wish = format!(r#"{{"weight":1,"preference":{}}}"#, expression("zone", "Exists", ""));
+    let preferring = format!(r#"{{"affinity":{{"nodeAffinity":{{"{PREFERRED}":[{wish}]}}}}}}"#);
+    for spec in [
+        "{}",
+        r#"{"affinity":{}}"#,
+        r#"{"affinity":{"nodeAffinity":{}}}"#,
+        &preferring,
+    ] {
+        assert!(cluster().filter(&extensions(), &pod(spec)).skipped(), "{spec}");
+    }
+}
+
+#[test]
+fn terms_that_all_name_nodes_restrict_to_them() {
+    let term = |fields: &[&str]| format!(r#"{{"matchFields":[{}]}}"#, fields.join(","));
+    let a = field("In", r#""a""#);
+    let b = field("In", r#""b""#);
+    let anything = expression("zone", "Exists", "");
+    let cases: Vec<(String, Option<&[&str]>)> = vec![
+        (term(&[&a]), Some(&["a"])),
+        (format!("{},{}", term(&[&a]), term(&[&b])), Some(&["a", "b"])),
+        (format!("{},{}", term(&[&a]), term(&[&a, &b])), Some(&["a"])),
+        (format!("{},{anything}", term(&[&a])), None),
+        (term(&[&field("NotIn", r#""a""#)]), None),
+        (term(&[&field("In", r#""gone""#)]), Some(&[])),
+    ];
+    for (terms, expected) in cases {
+        let cluster = cluster();
+        let filtered = cluster.filter(&extensions(), &pod(&requiring(&terms)));
+        let expected: Option<Vec<_>> = expected.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(filtered.restricted_to().map(<[String]>::to_vec), expected, "{terms}");
+    }
+}
+
+#[test]
+fn names_that_exclude_each_other_stop_the_pod() {
+    let term = format!(
+        r#"{{"matchFields":[{},{}]}}"#,
+        field("In", r#""a""#),
+        field("In", r#""b""#)
+    );
+    let pod = pod(&requiring(&term));
+    let columns = cluster().columns;
+    let cycle = CycleContext {
+        pod: &pod,
+        columns: &columns,
+        now: Moment::ZERO,
+    };
+    let PreFilterOutcome::Stop(status) = NodeAffinity.pre_filter(cycle, &mut CycleState::new()) else {
+        panic!("not stopped");
+    };
+    assert_eq!(
+        status,
+        Status::new(
+            Code::UnschedulableAndUnresolvable,
+            "NodeAffinity",
+            "pod affinity terms conflict"
+        )
+    );
+}
+
+#[test]
+fn matching_preferred_terms_add_their_weights() {
+    let wish = |weight: i32, preference: &str| format!(r#"{{"weight":{weight},"preference":{preference}}}"#);
+    let zone_x = expression("zone", "In", r#""x""#);
+    let any_zone = expression("zone", "Exists", "");
+    let invalid = expression("cores", "Gt", r#""-5""#);
+    let cases = [
+        (vec![wish(3, &zone_x)], [3, 0, 0], [100, 0, 0]),
+        (vec![wish(3, &zone_x), wish(4, &any_zone)], [7, 4, 0], [100, 57, 0]),
+        (vec![wish(0, &zone_x)], [0, 0, 0], [0, 0, 0]),
+        (vec![wish(5, "{}"), wish(1, &any_zone)], [1, 1, 0], [100, 100, 0]),
+        (vec![wish(5, &invalid), wish(2, &zone_x)], [2, 0, 0], [100, 0, 0]),
+    ];
+    for (wishes, raw, normalised) in cases {
+        let spec = format!(
+            r#"{{"affinity":{{"nodeAffinity":{{"{PREFERRED}":[{}]}}}}}}"#,
+            wishes.join(",")
+        );
+        let scores = cluster().score(&extensions(), &pod(&spec)).unwrap();
+        let names = ["a", "b", "bare"];
+        assert_eq!(names.map(|name| scores.raw(name)), raw, "{spec}");
+        assert_eq!(names.map(|name| scores.normalised(name)), normalised, "{spec}");
+    }
+}
+
+#[test]
+fn a_pod_without_preferred_terms_is_not_scored() {
+    for spec in ["{}", r#"{"affinity":{"nodeAffinity":{}}}"#, &requiring("{}")] {
+        assert!(cluster().score(&extensions(), &pod(spec)).is_none(), "{spec}");
+    }
+}

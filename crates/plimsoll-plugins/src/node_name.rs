@@ -1,0 +1,72 @@
+//! `NodeName`: a pod that names its node fits no other.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use plimsoll_framework::{CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, ReasonCode, Resolvability};
+use plimsoll_model::columns::NodeSet;
+use smallvec::{SmallVec, smallvec};
+
+/// Name in profiles, metrics and messages.
+pub const NAME: &str = "NodeName";
+
+/// What users read.
+pub const REASON: &str = "node(s) didn't match the requested node name";
+
+/// Holds a pod to `spec.nodeName`.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeName;
+
+/// Where it takes part.
+pub fn extensions() -> Extensions {
+    Extensions::new().filter(Arc::new(NodeName))
+}
+
+impl Plugin for NodeName {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+}
+
+impl Filter for NodeName {
+    fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
+        let Some(name) = cycle.pod.spec.node_name.as_deref().filter(|name| !name.is_empty()) else {
+            return Ok(());
+        };
+        let mut named = NodeSet::new();
+        if let Some(node) = cycle.columns.index_of(name) {
+            named.insert(node);
+        }
+        pass.keep_only(&named, ReasonCode(0), Resolvability::Unresolvable);
+        Ok(())
+    }
+
+    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
+        smallvec![Cow::Borrowed(REASON)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Cluster, pod, unresolvable};
+
+    #[test]
+    fn only_the_named_node_can_take_the_pod() {
+        let cluster = Cluster::of_nodes([("a", "{}"), ("b", "{}")]);
+        let reason = "node(s) didn't match the requested node name";
+        let cases = [
+            ("{}", [None, None]),
+            (r#"{"nodeName":""}"#, [None, None]),
+            (r#"{"nodeName":"b"}"#, [Some(unresolvable([reason])), None]),
+            (
+                r#"{"nodeName":"c"}"#,
+                [Some(unresolvable([reason])), Some(unresolvable([reason]))],
+            ),
+        ];
+        for (spec, [a, b]) in cases {
+            let verdicts = cluster.filter(&extensions(), &pod(spec));
+            assert_eq!((verdicts.of("a"), verdicts.of("b")), (a, b), "{spec}");
+        }
+    }
+}

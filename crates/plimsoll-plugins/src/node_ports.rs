@@ -1,0 +1,126 @@
+//! `NodePorts`: two pods on a node cannot have the same host port.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use plimsoll_framework::{
+    CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome, ReasonCode,
+    Resolvability,
+};
+use plimsoll_model::HostPort;
+use smallvec::{SmallVec, smallvec};
+
+/// Name in profiles, metrics and messages.
+pub const NAME: &str = "NodePorts";
+
+/// What users read.
+pub const REASON: &str = "node(s) didn't have free ports for the requested pod ports";
+
+/// Rejects nodes whose pods have a host port that the pod wants.
+#[derive(Debug, Clone, Copy)]
+pub struct NodePorts;
+
+struct WantedPorts(SmallVec<[HostPort; 1]>);
+
+/// Where it takes part.
+pub fn extensions() -> Extensions {
+    Extensions::new()
+        .pre_filter(Arc::new(NodePorts))
+        .filter(Arc::new(NodePorts))
+}
+
+impl Plugin for NodePorts {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+}
+
+impl PreFilter for NodePorts {
+    fn pre_filter(&self, cycle: CycleContext<'_>, state: &mut CycleState) -> PreFilterOutcome {
+        let wanted: SmallVec<[HostPort; 1]> = cycle.pod.host_ports().cloned().collect();
+        if wanted.is_empty() {
+            return PreFilterOutcome::Skip;
+        }
+        state.insert(WantedPorts(wanted));
+        PreFilterOutcome::Continue
+    }
+}
+
+impl Filter for NodePorts {
+    fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
+        let Some(WantedPorts(wanted)) = state.get() else {
+            return Err(format!("{NAME} filters without its pre-filter"));
+        };
+        pass.reject_set(
+            &cycle.columns.port_conflicts(wanted),
+            ReasonCode(0),
+            Resolvability::Resolvable,
+        );
+        Ok(())
+    }
+
+    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
+        smallvec![Cow::Borrowed(REASON)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Cluster, pod, resolvable};
+
+    fn with_ports(ports: &str) -> String {
+        format!(r#"{{"containers":[{{"name":"c","ports":{ports}}}]}}"#)
+    }
+
+    #[test]
+    fn a_taken_host_port_rejects() {
+        let any_80 = r#"[{"containerPort":1,"hostPort":80}]"#;
+        let one_80 = r#"[{"containerPort":1,"hostPort":80,"hostIP":"10.0.0.1"}]"#;
+        let other_80 = r#"[{"containerPort":1,"hostPort":80,"hostIP":"10.0.0.2"}]"#;
+        let zeros_80 = r#"[{"containerPort":1,"hostPort":80,"hostIP":"0.0.0.0","protocol":"TCP"}]"#;
+        let udp_80 = r#"[{"containerPort":1,"hostPort":80,"protocol":"UDP"}]"#;
+        let two = r#"[{"containerPort":1,"hostPort":81},{"containerPort":1,"hostPort":80}]"#;
+        let cases = [
+            (any_80, any_80, true),
+            (any_80, one_80, true),
+            (one_80, any_80, true),
+            (one_80, one_80, true),
+            (one_80, other_80, false),
+            (zeros_80, any_80, true),
+            (any_80, udp_80, false),
+            (any_80, two, true),
+            (any_80, r#"[{"containerPort":80}]"#, false),
+            (r#"[{"containerPort":80}]"#, any_80, false),
+        ];
+        for (taken, wanted, rejected) in cases {
+            let mut cluster = Cluster::of_nodes([("free", "{}"), ("busy", "{}")]);
+            cluster.add_pod("busy", &pod(&with_ports(taken)));
+            let verdicts = cluster.filter(&extensions(), &pod(&with_ports(wanted)));
+            assert_eq!(verdicts.of("free"), None);
+            let reason = "node(s) didn't have free ports for the requested pod ports";
+            assert_eq!(
+                verdicts.of("busy"),
+                rejected.then(|| resolvable([reason])),
+                "{taken} {wanted}"
+            );
+        }
+    }
+
+    #[test]
+    fn sidecars_have_host_ports_and_other_init_containers_have_not() {
+        let port = r#"[{"containerPort":1,"hostPort":80}]"#;
+        let init = format!(r#"{{"initContainers":[{{"name":"i","ports":{port}}}]}}"#);
+        let sidecar = format!(r#"{{"initContainers":[{{"name":"i","restartPolicy":"Always","ports":{port}}}]}}"#);
+        let mut cluster = Cluster::of_nodes([("busy", "{}")]);
+        cluster.add_pod("busy", &pod(&with_ports(port)));
+        assert!(cluster.filter(&extensions(), &pod(&init)).skipped());
+        assert!(cluster.filter(&extensions(), &pod(&sidecar)).of("busy").is_some());
+    }
+
+    #[test]
+    fn a_pod_without_host_ports_skips_the_filter() {
+        let cluster = Cluster::of_nodes([("a", "{}")]);
+        assert!(cluster.filter(&extensions(), &pod("{}")).skipped());
+    }
+}

@@ -1,0 +1,393 @@
+//! Placeholders for plugins that are not there yet, under kube-scheduler's names.
+//!
+//! A pod that needs one of them is turned away with a message that says what is missing, rather than placed by half the
+//! rules. All others pass. [`missing`] lists what is lacking, for the start-up log.
+//!
+//! What a placeholder can't do is look at *other* pods. In kube-scheduler a pod on a node can keep newcomers away by its
+//! own required anti-affinity (the rule is symmetric). Plimsoll does not place such pods yet, but one that another
+//! scheduler has placed, or that was there before, is not respected by pods without affinity of their own.
+//!
+//! Wishes (preferred pod affinity, `ScheduleAnyway` spread, also the built-in default spread) are ignored for now: such
+//! pods are placed, but not where kube-scheduler would rather have them.
+
+use std::sync::Arc;
+
+use plimsoll_framework::{
+    Code, CycleContext, CycleState, Extensions, Plugin, PreFilter, PreFilterOutcome, Registry, Status,
+};
+use plimsoll_model::{Pod, VolumeKind, WhenUnsatisfiable};
+
+/// What users read on a pod with persistent volume claims or generic ephemeral volumes. The same from each of the volume
+/// plugins, since which of them is asked first says nothing.
+pub const VOLUME_CLAIMS: &str =
+    "pod has volume claims, and this version of Plimsoll does not place pods with volumes yet (VolumeBinding)";
+/// What users read on a pod that mounts in-tree disks which must not be shared.
+pub const DISKS: &str = "pod has in-tree disks, and this version of Plimsoll does not check conflicts of disks yet \
+                         (VolumeRestrictions)";
+/// What users read on a pod that mounts in-tree volumes which count towards a node's limit.
+pub const LIMITED_VOLUMES: &str = "pod has in-tree volumes, and this version of Plimsoll does not count attached volumes \
+                                   yet (NodeVolumeLimits)";
+/// What users read on a pod with `DoNotSchedule` spread constraints.
+pub const SPREAD: &str = "pod has DoNotSchedule topology spread constraints, and this version of Plimsoll does not spread \
+                          pods yet (PodTopologySpread)";
+/// What users read on a pod with required pod affinity or anti-affinity.
+pub const POD_AFFINITY: &str = "pod has required pod affinity or anti-affinity, and this version of Plimsoll does not \
+                                place pods by other pods yet (InterPodAffinity)";
+/// What users read on a pod with resource claims.
+pub const RESOURCE_CLAIMS: &str =
+    "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
+/// What users read on a pod of a scheduling group.
+pub const SCHEDULING_GROUP: &str = "pod has a scheduling group, and this version of Plimsoll does not place groups of \
+                                    pods yet (GangScheduling)";
+
+/// A plugin that is not there yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missing {
+    /// Its name, as kube-scheduler names it.
+    pub plugin: &'static str,
+    /// What does not work without it, in a few words.
+    pub what: &'static str,
+}
+
+struct Placeholder {
+    missing: Missing,
+    /// Why the pod can't be placed without the plugin, if it needs it; none when the plugin is no matter of one pod.
+    need: Option<fn(&Pod) -> Option<&'static str>>,
+}
+
+const PLACEHOLDERS: [Placeholder; 10] = [
+    Placeholder {
+        missing: Missing {
+            plugin: "VolumeRestrictions",
+            what: "pods with volume claims or with GCE, EBS, iSCSI or RBD disks are not placed",
+        },
+        need: Some(|pod| volume_claims(pod).or_else(|| disks(pod))),
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "NodeVolumeLimits",
+            what: "pods with volume claims or with in-tree volumes of cloud providers are not placed",
+        },
+        need: Some(|pod| volume_claims(pod).or_else(|| limited_volumes(pod))),
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "VolumeBinding",
+            what: "pods with volume claims are not placed",
+        },
+        need: Some(volume_claims),
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "VolumeZone",
+            what: "pods with volume claims are not placed",
+        },
+        need: Some(volume_claims),
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "PodTopologySpread",
+            what: "pods with DoNotSchedule constraints are not placed; ScheduleAnyway and the default spread are ignored",
+        },
+        need: Some(spread),
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "InterPodAffinity",
+            what: "pods with required pod affinity or anti-affinity are not placed; preferred terms, and anti-affinity of \
+                   pods that others have placed, are ignored",
+        },
+        need: Some(pod_affinity),
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "DynamicResources",
+            what: "pods with resource claims are not placed; extended resources are not taken from device classes",
+        },
+        need: Some(resource_claims),
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "DefaultPreemption",
+            what: "no pod is evicted to make room for a more important one",
+        },
+        need: None,
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "NodeDeclaredFeatures",
+            what: "features that nodes declare are not held against what pods need",
+        },
+        need: None,
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "GangScheduling",
+            what: "pods of a scheduling group are not placed",
+        },
+        need: Some(scheduling_group),
+    },
+];
+
+const MISSING: [Missing; PLACEHOLDERS.len()] = {
+    let mut all = [PLACEHOLDERS[0].missing; PLACEHOLDERS.len()];
+    let mut at = 0;
+    while at < PLACEHOLDERS.len() {
+        all[at] = PLACEHOLDERS[at].missing;
+        at += 1;
+    }
+    all
+};
+
+/// The plugins that are not there yet, in the default profile's order.
+pub fn missing() -> &'static [Missing] {
+    &MISSING
+}
+
+/// Registers every placeholder under the name of the plugin it stands for.
+pub(crate) fn add_to(registry: &mut Registry) {
+    for placeholder in &PLACEHOLDERS {
+        registry.add(placeholder.missing.plugin, || Ok(placeholder.extensions()));
+    }
+}
+
+/// Stops pods that need a plugin which is not there.
+struct NotYet {
+    plugin: &'static str,
+    need: fn(&Pod) -> Option<&'static str>,
+}
+
+impl Placeholder {
+    fn extensions(&self) -> Extensions {
+        match self.need {
+            Some(need) => Extensions::new().pre_filter(Arc::new(NotYet {
+                plugin: self.missing.plugin,
+                need,
+            })),
+            None => Extensions::new(),
+        }
+    }
+}
+
+impl Plugin for NotYet {
+    fn name(&self) -> &'static str {
+        self.plugin
+    }
+}
+
+impl PreFilter for NotYet {
+    fn pre_filter(&self, cycle: CycleContext<'_>, _: &mut CycleState) -> PreFilterOutcome {
+        match (self.need)(cycle.pod) {
+            Some(reason) => {
+                PreFilterOutcome::Stop(Status::new(Code::UnschedulableAndUnresolvable, self.plugin, reason))
+            }
+            None => PreFilterOutcome::Skip,
+        }
+    }
+}
+
+fn volume_claims(pod: &Pod) -> Option<&'static str> {
+    let claimed = |volume: &VolumeKind| {
+        matches!(
+            volume,
+            VolumeKind::PersistentVolumeClaim { .. } | VolumeKind::Ephemeral { .. }
+        )
+    };
+    pod.spec.volumes.iter().any(claimed).then_some(VOLUME_CLAIMS)
+}
+
+fn disks(pod: &Pod) -> Option<&'static str> {
+    let restricted = |volume: &VolumeKind| {
+        matches!(
+            volume,
+            VolumeKind::GcePersistentDisk { .. }
+                | VolumeKind::AwsElasticBlockStore { .. }
+                | VolumeKind::Iscsi { .. }
+                | VolumeKind::Rbd { .. }
+        )
+    };
+    pod.spec.volumes.iter().any(restricted).then_some(DISKS)
+}
+
+/// Those that have moved to CSI drivers. In-line CSI volumes do not count towards limits in kube-scheduler either.
+fn limited_volumes(pod: &Pod) -> Option<&'static str> {
+    let limited = |volume: &VolumeKind| {
+        matches!(
+            volume,
+            VolumeKind::GcePersistentDisk { .. } | VolumeKind::AwsElasticBlockStore { .. } | VolumeKind::InTree(_)
+        )
+    };
+    pod.spec.volumes.iter().any(limited).then_some(LIMITED_VOLUMES)
+}
+
+fn spread(pod: &Pod) -> Option<&'static str> {
+    let mut constraints = pod.spec.topology_spread_constraints.iter();
+    constraints
+        .any(|spread| spread.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule)
+        .then_some(SPREAD)
+}
+
+fn pod_affinity(pod: &Pod) -> Option<&'static str> {
+    let affinity = pod.spec.affinity.as_deref()?;
+    let mut terms = affinity.pod_affinity.iter().chain(&affinity.pod_anti_affinity);
+    terms
+        .any(|affinity| !affinity.required.is_empty())
+        .then_some(POD_AFFINITY)
+}
+
+fn resource_claims(pod: &Pod) -> Option<&'static str> {
+    (!pod.spec.resource_claims.is_empty()).then_some(RESOURCE_CLAIMS)
+}
+
+fn scheduling_group(pod: &Pod) -> Option<&'static str> {
+    pod.spec.scheduling_group.is_some().then_some(SCHEDULING_GROUP)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_config::ProfileConfig;
+    use plimsoll_model::Moment;
+    use plimsoll_model::columns::Columns;
+
+    use super::*;
+    use crate::fixture::pod;
+
+    /// Which placeholders stop the pod, and what they say.
+    fn stopped(spec: &str) -> Vec<(&'static str, String)> {
+        let pod = pod(spec);
+        let columns = Columns::new();
+        let cycle = CycleContext {
+            pod: &pod,
+            columns: &columns,
+            now: Moment::ZERO,
+        };
+        let mut stopped = Vec::new();
+        for placeholder in &PLACEHOLDERS {
+            let Some(pre_filter) = placeholder.extensions().pre_filter else {
+                continue;
+            };
+            match pre_filter.pre_filter(cycle, &mut CycleState::new()) {
+                PreFilterOutcome::Stop(status) => {
+                    assert_eq!(status.code, Code::UnschedulableAndUnresolvable);
+                    assert_eq!(status.plugin, placeholder.missing.plugin);
+                    stopped.push((status.plugin, status.message()));
+                }
+                PreFilterOutcome::Skip => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        stopped
+    }
+
+    #[test]
+    fn a_pod_that_needs_what_is_not_there_is_stopped_and_told() {
+        const CLAIMS: &str =
+            "pod has volume claims, and this version of Plimsoll does not place pods with volumes yet (VolumeBinding)";
+        const DISKS: &str = "pod has in-tree disks, and this version of Plimsoll does not check conflicts of disks yet (VolumeRestrictions)";
+        const LIMITED: &str = "pod has in-tree volumes, and this version of Plimsoll does not count attached volumes yet (NodeVolumeLimits)";
+        const SPREAD: &str = "pod has DoNotSchedule topology spread constraints, and this version of Plimsoll does not \
+            spread pods yet (PodTopologySpread)";
+        const AFFINITY: &str = "pod has required pod affinity or anti-affinity, and this version of Plimsoll does not \
+            place pods by other pods yet (InterPodAffinity)";
+        const DEVICES: &str =
+            "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
+        const GROUP: &str = "pod has a scheduling group, and this version of Plimsoll does not place groups of pods yet (GangScheduling)";
+        let claims: &[_] = &[
+            ("VolumeRestrictions", CLAIMS),
+            ("NodeVolumeLimits", CLAIMS),
+            ("VolumeBinding", CLAIMS),
+            ("VolumeZone", CLAIMS),
+        ];
+        let both: &[_] = &[("VolumeRestrictions", DISKS), ("NodeVolumeLimits", LIMITED)];
+        let term = r#"{"topologyKey":"zone","labelSelector":{}}"#;
+        let wish = format!(r#"{{"weight":1,"podAffinityTerm":{term}}}"#);
+        let required = "requiredDuringSchedulingIgnoredDuringExecution";
+        let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
+        let spread = |when: &str| {
+            format!(
+                r#""topologySpreadConstraints":[{{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"{when}"}}]"#
+            )
+        };
+        let cases: Vec<(String, &[(&str, &str)])> = vec![
+            (
+                r#""volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"c"}}]"#.into(),
+                claims,
+            ),
+            (
+                r#""volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{}}}]"#.into(),
+                claims,
+            ),
+            (
+                r#""volumes":[{"name":"v","gcePersistentDisk":{"pdName":"d"}}]"#.into(),
+                both,
+            ),
+            (
+                r#""volumes":[{"name":"v","awsElasticBlockStore":{"volumeID":"d"}}]"#.into(),
+                both,
+            ),
+            (r#""volumes":[{"name":"v","iscsi":{"iqn":"d"}}]"#.into(), &both[..1]),
+            (
+                r#""volumes":[{"name":"v","rbd":{"monitors":["m"],"image":"d"}}]"#.into(),
+                &both[..1],
+            ),
+            (
+                r#""volumes":[{"name":"v","cinder":{"volumeID":"d"}}]"#.into(),
+                &both[1..],
+            ),
+            (
+                r#""volumes":[{"name":"v","azureDisk":{"diskName":"d"}}]"#.into(),
+                &both[1..],
+            ),
+            (r#""volumes":[{"name":"v","csi":{"driver":"d"}}]"#.into(), &[]),
+            (
+                r#""volumes":[{"name":"v","emptyDir":{}},{"name":"w","configMap":{"name":"m"}}]"#.into(),
+                &[],
+            ),
+            (r#""volumes":[{"name":"v","image":{"reference":"i"}}]"#.into(), &[]),
+            (spread("DoNotSchedule"), &[("PodTopologySpread", SPREAD)]),
+            (spread("ScheduleAnyway"), &[]),
+            (
+                format!(r#""affinity":{{"podAffinity":{{"{required}":[{term}]}}}}"#),
+                &[("InterPodAffinity", AFFINITY)],
+            ),
+            (
+                format!(r#""affinity":{{"podAntiAffinity":{{"{required}":[{term}]}}}}"#),
+                &[("InterPodAffinity", AFFINITY)],
+            ),
+            (
+                format!(r#""affinity":{{"podAffinity":{{"{preferred}":[{wish}]}}}}"#),
+                &[],
+            ),
+            (r#""affinity":{"podAffinity":{}}"#.into(), &[]),
+            (
+                r#""resourceClaims":[{"name":"r","resourceClaimName":"c"}]"#.into(),
+                &[("DynamicResources", DEVICES)],
+            ),
+            (
+                r#""schedulingGroup":{"podGroupName":"g"}"#.into(),
+                &[("GangScheduling", GROUP)],
+            ),
+            (r#""nodeSelector":{"a":"b"}"#.into(), &[]),
+        ];
+        for (spec, expected) in cases {
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(plugin, reason)| (*plugin, (*reason).to_owned()))
+                .collect();
+            assert_eq!(stopped(&format!("{{{spec}}}")), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_listed_in_the_order_of_the_default_profile() {
+        let profile = ProfileConfig::default();
+        let listed: Vec<_> = missing().iter().map(|missing| missing.plugin).collect();
+        let in_order: Vec<_> = profile
+            .plugins
+            .iter()
+            .map(|plugin| plugin.name.as_str())
+            .filter(|name| listed.contains(name))
+            .collect();
+        assert_eq!(listed, in_order);
+    }
+}

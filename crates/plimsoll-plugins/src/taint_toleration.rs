@@ -1,0 +1,189 @@
+//! `TaintToleration`: nodes keep away pods that do not tolerate their taints, softly or not.
+//!
+//! Nodes with the same list of taints share a class, and each class is judged once.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use plimsoll_framework::{
+    CycleContext, CycleState, Extensions, Filter, FilterPass, Normalize, Plugin, ReasonCode, Resolvability, Score,
+};
+use plimsoll_model::columns::{NodeIndex, TaintClass};
+use plimsoll_model::{Effect, Pod, Taint, Toleration, first_untolerated};
+use smallvec::{SmallVec, smallvec};
+
+/// Name in profiles, metrics and messages.
+pub const NAME: &str = "TaintToleration";
+
+/// What users read.
+pub const REASON: &str = "node(s) had untolerated taint(s)";
+
+/// Rejects nodes with hard taints and prefers nodes with fewer soft ones, as far as the pod does not tolerate them.
+#[derive(Debug, Clone, Copy)]
+pub struct TaintToleration;
+
+/// Where it takes part.
+pub fn extensions() -> Extensions {
+    Extensions::new()
+        .filter(Arc::new(TaintToleration))
+        .score(Arc::new(TaintToleration))
+}
+
+impl Plugin for TaintToleration {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+}
+
+impl Filter for TaintToleration {
+    fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
+        let tolerations = &cycle.pod.spec.tolerations;
+        for (class, taints) in cycle.columns.taint_classes() {
+            if first_untolerated(taints, tolerations, |taint| taint.effect.rules_out()).is_some() {
+                let nodes = cycle.columns.nodes_of_taint_class(class);
+                pass.reject_set(nodes, ReasonCode(0), Resolvability::Unresolvable);
+            }
+        }
+        Ok(())
+    }
+
+    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
+        smallvec![Cow::Borrowed(REASON)]
+    }
+}
+
+impl Score for TaintToleration {
+    fn score(
+        &self,
+        cycle: CycleContext<'_>,
+        _: &CycleState,
+        feasible: &[NodeIndex],
+        scores: &mut [i64],
+    ) -> Result<(), String> {
+        let tolerations = tolerations_of_soft_taints(cycle.pod);
+        let classes = cycle.columns.taint_classes();
+        let mut untolerated: SmallVec<[(TaintClass, i64); 8]> = classes
+            .map(|(class, taints)| (class, count_untolerated_soft_taints(taints, &tolerations)))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        if untolerated.is_empty() {
+            return Ok(());
+        }
+        untolerated.sort_unstable();
+        let class_of = cycle.columns.taint_class();
+        for (node, score) in feasible.iter().zip(scores) {
+            let Some(class) = class_of.get(node.as_usize()) else {
+                continue;
+            };
+            if let Ok(at) = untolerated.binary_search_by_key(class, |(class, _)| *class) {
+                *score = untolerated[at].1;
+            }
+        }
+        Ok(())
+    }
+
+    fn normalize(&self) -> Normalize {
+        Normalize::Default { reverse: true }
+    }
+}
+
+fn tolerations_of_soft_taints(pod: &Pod) -> SmallVec<[&Toleration; 8]> {
+    let tolerations = pod.spec.tolerations.iter();
+    let soft = |toleration: &&Toleration| {
+        toleration
+            .effect
+            .as_ref()
+            .is_none_or(|effect| *effect == Effect::PreferNoSchedule)
+    };
+    tolerations.filter(soft).collect()
+}
+
+fn count_untolerated_soft_taints(taints: &[Taint], tolerations: &[&Toleration]) -> i64 {
+    let untolerated = taints.iter().filter(|taint| {
+        taint.effect == Effect::PreferNoSchedule && !tolerations.iter().any(|toleration| toleration.tolerates(taint))
+    });
+    i64::try_from(untolerated.count()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{Cluster, pod, unresolvable};
+
+    const CLEAN: &str = "{}";
+
+    fn tainted(taints: &str) -> String {
+        format!(r#"{{"spec":{{"taints":{taints}}}}}"#)
+    }
+
+    #[test]
+    fn untolerated_hard_taints_reject() {
+        let no_schedule = r#"[{"key":"k","value":"v","effect":"NoSchedule"}]"#;
+        let no_execute = r#"[{"key":"k","value":"v","effect":"NoExecute"}]"#;
+        let soft = r#"[{"key":"k","value":"v","effect":"PreferNoSchedule"}]"#;
+        let both = r#"[{"key":"k","value":"v","effect":"NoSchedule"},{"key":"l","effect":"NoExecute"}]"#;
+        let cases = [
+            (no_schedule, "[]", true),
+            (no_execute, "[]", true),
+            (soft, "[]", false),
+            (no_schedule, r#"[{"key":"k","operator":"Equal","value":"v"}]"#, false),
+            (no_schedule, r#"[{"key":"k","value":"v"}]"#, false),
+            (no_schedule, r#"[{"key":"k","value":"w"}]"#, true),
+            (no_schedule, r#"[{"key":"k","operator":"Exists"}]"#, false),
+            (no_schedule, r#"[{"operator":"Exists"}]"#, false),
+            (
+                no_schedule,
+                r#"[{"key":"k","operator":"Exists","effect":"NoExecute"}]"#,
+                true,
+            ),
+            (no_schedule, r#"[{"key":"k","operator":"Gt","value":"1"}]"#, true),
+            (no_schedule, r#"[{"operator":"Equal","value":"v"}]"#, false),
+            (both, r#"[{"key":"k","operator":"Exists"}]"#, true),
+            (
+                both,
+                r#"[{"key":"k","operator":"Exists"},{"key":"l","operator":"Exists"}]"#,
+                false,
+            ),
+        ];
+        for (taints, tolerations, rejected) in cases {
+            let cluster = Cluster::of_nodes([("clean", CLEAN), ("tainted", &tainted(taints))]);
+            let verdicts = cluster.filter(&extensions(), &pod(&format!(r#"{{"tolerations":{tolerations}}}"#)));
+            assert_eq!(verdicts.of("clean"), None);
+            let expected = rejected.then(|| unresolvable(["node(s) had untolerated taint(s)"]));
+            assert_eq!(verdicts.of("tainted"), expected, "{taints} {tolerations}");
+        }
+    }
+
+    #[test]
+    fn fewer_untolerated_soft_taints_score_higher() {
+        let soft = |key: &str| format!(r#"{{"key":"{key}","effect":"PreferNoSchedule"}}"#);
+        let one = tainted(&format!("[{}]", soft("a")));
+        let three = tainted(&format!("[{},{},{}]", soft("a"), soft("b"), soft("c")));
+        let hard = tainted(r#"[{"key":"a","effect":"NoSchedule"}]"#);
+        let cluster = Cluster::of_nodes([("clean", CLEAN), ("one", &one), ("three", &three), ("hard", &hard)]);
+        let cases = [
+            // Hard taints do not count, and an unused maximum of 0 gives everyone 100.
+            ("[]", [0, 1, 3, 0], [100, 67, 0, 100]),
+            (r#"[{"key":"a","operator":"Exists"}]"#, [0, 0, 2, 0], [100, 100, 0, 100]),
+            (
+                r#"[{"key":"a","operator":"Exists","effect":"NoSchedule"}]"#,
+                [0, 1, 3, 0],
+                [100, 67, 0, 100],
+            ),
+            (
+                r#"[{"key":"a","operator":"Exists","effect":"PreferNoSchedule"}]"#,
+                [0, 0, 2, 0],
+                [100, 100, 0, 100],
+            ),
+            (r#"[{"operator":"Exists"}]"#, [0, 0, 0, 0], [100, 100, 100, 100]),
+        ];
+        for (tolerations, raw, normalised) in cases {
+            let scores = cluster
+                .score(&extensions(), &pod(&format!(r#"{{"tolerations":{tolerations}}}"#)))
+                .unwrap();
+            let names = ["clean", "one", "three", "hard"];
+            assert_eq!(names.map(|name| scores.raw(name)), raw, "{tolerations}");
+            assert_eq!(names.map(|name| scores.normalised(name)), normalised, "{tolerations}");
+        }
+    }
+}
