@@ -1,5 +1,5 @@
+use std::collections::VecDeque;
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
 
 use plimsoll_framework::{EffectReply, Profile};
@@ -35,7 +35,7 @@ pub struct Engine {
     cycle: Option<Box<Cycle>>,
     /// Buffers of the last cycle.
     spare: Option<Box<Cycle>>,
-    held: Vec<Held>,
+    held: VecDeque<Held>,
     /// The claim that the running cycle has made but not handed out.
     tentative: Option<ClaimId>,
     over: bool,
@@ -74,7 +74,7 @@ impl Engine {
             applied: Seq::ZERO,
             cycle: None,
             spare: None,
-            held: Vec::new(),
+            held: VecDeque::new(),
             tentative: None,
             over: false,
         }
@@ -83,7 +83,7 @@ impl Engine {
     /// Takes in the next change of the stream. While a cycle waits for an effect it is held back.
     pub fn apply(&mut self, change: &Change, now: Moment, out: &mut Vec<Notice>) {
         if self.cycle.is_some() {
-            self.held.push(Held::Change(change.clone()));
+            self.held.push_back(Held::Change(change.clone()));
         } else {
             self.absorb(change, now, out);
         }
@@ -128,12 +128,12 @@ impl Engine {
         }
     }
 
-    /// Makes the columns anew from the objects and claims, then applies what was held back.
+    /// Makes the columns anew from the objects and claims, then applies what was held back. Rows may change hands, so no
+    /// cycle may be waiting.
     pub fn rebuild(&mut self, now: Moment, out: &mut Vec<Notice>) {
+        debug_assert!(!self.is_waiting(), "a waiting cycle knows nodes by their rows");
         self.ledger.rebuild();
-        if self.cycle.is_none() {
-            self.release_held(now, out);
-        }
+        self.release_held(now, out);
     }
 
     /// Takes in an answer of the binding workers. One for a claim that is over is ignored.
@@ -208,7 +208,8 @@ impl Engine {
     }
 
     fn release_held(&mut self, now: Moment, out: &mut Vec<Notice>) {
-        for held in mem::take(&mut self.held) {
+        // One by one: should one bring a plugin to panic, the others are not lost.
+        while let Some(held) = self.held.pop_front() {
             match held {
                 Held::Change(change) => self.absorb(&change, now, out),
                 Held::Recount(uid) => self.ledger.recount(&uid),

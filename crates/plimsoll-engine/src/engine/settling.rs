@@ -283,7 +283,7 @@ impl Engine {
     /// A waiting cycle must not see its columns change.
     fn recount(&mut self, pod: &Pod) {
         if self.cycle.is_some() {
-            self.held.push(Held::Recount(pod.uid.clone()));
+            self.held.push_back(Held::Recount(pod.uid.clone()));
         } else {
             self.ledger.recount(&pod.uid);
         }
@@ -292,7 +292,7 @@ impl Engine {
     /// Room is announced when the columns show it.
     fn tell_in_turn(&mut self, notice: Notice, out: &mut Vec<Notice>) {
         if self.cycle.is_some() {
-            self.held.push(Held::Notice(notice));
+            self.held.push_back(Held::Notice(notice));
         } else {
             out.push(notice);
         }

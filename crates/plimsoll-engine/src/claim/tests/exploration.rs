@@ -15,6 +15,8 @@ enum Truth {
     Unbound,
     Ours,
     Other,
+    /// Unbound, and marked for deletion.
+    Going,
     Gone,
 }
 
@@ -146,7 +148,9 @@ impl World {
                 assert!(!self.may_still_bind(), "nor will it be: {}", self.key());
             }
             Some(Ending::Confirmed) => assert!(self.truth == Truth::Gone || self.bound == 1 || self.claim.is_moved()),
-            Some(Ending::Gone) => assert!(self.truth == Truth::Gone || self.seen == Truth::Gone),
+            Some(Ending::Gone) => {
+                assert!(matches!(self.truth, Truth::Going | Truth::Gone) || self.seen == Truth::Gone);
+            }
             Some(Ending::Elsewhere) => assert!(self.seen == Truth::Other),
             None => self.check_alive(),
         }
@@ -194,6 +198,7 @@ impl World {
         }
         if self.truth == Truth::Unbound {
             branch(&|world| world.set_truth(Truth::Other));
+            branch(&|world| world.set_truth(Truth::Going));
         }
         if self.truth != Truth::Gone {
             branch(&|world| world.set_truth(Truth::Gone));
@@ -261,6 +266,7 @@ impl World {
                     Truth::Unbound => ReadResult::Unassigned,
                     Truth::Ours => ReadResult::Assigned { node: OURS.into() },
                     Truth::Other => ReadResult::Assigned { node: OTHER.into() },
+                    Truth::Going => ReadResult::Deleting,
                     Truth::Gone => ReadResult::Gone,
                 };
                 branch(&|world| world.finish_read(result.clone()));
@@ -279,6 +285,7 @@ impl World {
         self.seen = told;
         self.tell(Input::Sight(match told {
             Truth::Unbound => Sight::Unassigned { terminating: false },
+            Truth::Going => Sight::Unassigned { terminating: true },
             Truth::Ours => Sight::Assigned(OURS),
             Truth::Other => Sight::Assigned(OTHER),
             Truth::Gone => Sight::Deleted,

@@ -68,8 +68,6 @@ struct Run {
     nodes: [Option<Arc<Node>>; 3],
     pods: [Option<Arc<Pod>>; PODS],
     made: u32,
-    /// Nodes that something other than our choice has filled or shrunk.
-    foreign: [bool; 3],
 }
 
 impl Run {
@@ -80,7 +78,6 @@ impl Run {
             nodes: Default::default(),
             pods: Default::default(),
             made: 0,
-            foreign: [false; 3],
         }
     }
 
@@ -103,18 +100,17 @@ impl Run {
                 }
             }
             Event::ShowClaimed(at) => self.show_claimed(at),
-            Event::ShowElsewhere(at, node) => {
-                self.foreign[node] = true;
-                self.show(at, NODES[node]);
-            }
+            Event::ShowElsewhere(at, node) => self.show(at, NODES[node]),
             Event::Try(at) => {
                 if let Some(pod) = self.pods[at].clone().filter(|_| !self.cluster.engine.is_waiting()) {
-                    self.cluster.begin(&pod);
+                    let step = self.cluster.begin(&pod);
+                    self.check_choice(&step);
                 }
             }
             Event::Resume(banned) => {
                 if self.cluster.engine.is_waiting() {
-                    self.cluster.resume(Ok(Box::new(banned)));
+                    let step = self.cluster.resume(Ok(Box::new(banned)));
+                    self.check_choice(&step);
                 }
             }
             Event::Answer(at, input) => self.answer(at, input),
@@ -125,13 +121,18 @@ impl Run {
 
     fn set_node(&mut self, at: usize, milli_cpu: i64) {
         let new = node(NODES[at], milli_cpu);
-        if let Some(old) = self.nodes[at].replace(Arc::clone(&new)) {
-            self.foreign[at] |= milli_cpu < old.status.allocatable.amounts.milli_cpu;
-            self.cluster.apply(Delta::NodeUpdated { old, new });
-        } else {
-            // Pods may have been left behind when it went.
-            self.foreign[at] |= self.made > 0;
-            self.cluster.apply(Delta::NodeAdded(new));
+        match self.nodes[at].replace(Arc::clone(&new)) {
+            Some(old) => self.cluster.apply(Delta::NodeUpdated { old, new }),
+            None => self.cluster.apply(Delta::NodeAdded(new)),
+        }
+    }
+
+    /// Whatever others did, and however the node shrank: given what was delivered, our choice fits.
+    fn check_choice(&self, step: &Step) {
+        if let Step::Done(Outcome::Placed(placement)) = step {
+            let columns = fixture::view(self.cluster.engine.columns());
+            let [allocatable, requested, ..] = columns[placement.node.as_str()];
+            assert!(requested <= allocatable, "{} is past its line", placement.node);
         }
     }
 
@@ -170,12 +171,6 @@ impl Run {
         let Some(claim) = self.cluster.engine.claims().nth(at) else {
             return;
         };
-        if let ClaimInput::Read(ReadResult::Assigned { node }) = &input {
-            // It says that somebody else filled that node.
-            if let Some(read) = NODES.iter().position(|name| name == node) {
-                self.foreign[read] = true;
-            }
-        }
         let id = claim.id();
         self.cluster.answer(id, input);
     }
@@ -211,11 +206,6 @@ impl Run {
             before,
             "columns equal a rebuild"
         );
-        for (at, name) in NODES.iter().enumerate() {
-            if let Some([allocatable, requested, ..]) = before.get(*name).filter(|_| !self.foreign[at]) {
-                assert!(requested <= allocatable, "{name} is past its line");
-            }
-        }
         self.check_bound_once();
     }
 
@@ -261,7 +251,7 @@ impl Run {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn after_any_history_columns_equal_a_rebuild_and_no_choice_of_ours_overcommits(
