@@ -106,13 +106,12 @@ impl SchedulingQueue {
     /// The caller owns it until it settles it.
     pub fn pop(&mut self, now: Moment) -> Option<PoppedPod> {
         self.flush_backoff(now);
-        let slot = match self.active.first() {
-            Some(slot) => slot,
-            None => {
-                let slot = self.backoff.first()?;
-                self.tally.count_incoming(IncomingQueue::Active, POP_FROM_BACKOFF);
-                slot
-            }
+        let slot = if let Some(slot) = self.active.first() {
+            slot
+        } else {
+            let slot = self.backoff.first()?;
+            self.tally.count_incoming(IncomingQueue::Active, POP_FROM_BACKOFF);
+            slot
         };
         let mark = self.log.begin();
         self.set_state(

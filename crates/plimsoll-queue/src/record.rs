@@ -27,8 +27,8 @@ pub(crate) enum State {
 
 /// What the queue keeps of one pod.
 ///
-/// There may be a million of these: about 150 bytes each beside the shared pod, its entry in the index of UIDs and its
-/// entry in one container.
+/// There may be a million of these: at most 128 bytes each, beside the shared pod and some forty bytes in the index of
+/// UIDs and in one container.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) pod: Arc<Pod>,

@@ -14,30 +14,28 @@ pub(crate) struct Slot(u32);
 /// All records, densely, and an index of their UIDs that holds no second copy of them.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
-    records: Vec<Record>,
+    dense: Vec<Record>,
     by_uid: HashTable<Slot>,
     hasher: FixedState,
 }
 
 impl Records {
     pub(crate) fn find(&self, uid: &Uid) -> Option<Slot> {
-        let records = &self.records;
+        let dense = &self.dense;
         self.by_uid
-            .find(self.hasher.hash_one(uid), |slot| {
-                records[slot.0 as usize].pod.uid == *uid
-            })
+            .find(self.hasher.hash_one(uid), |slot| dense[slot.0 as usize].pod.uid == *uid)
             .copied()
     }
 
     /// Adds a record whose UID is not there yet.
     pub(crate) fn insert(&mut self, record: Record) -> Slot {
         // A pod object is never so small that four thousand million of them fit a machine.
-        let slot = Slot(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
+        let slot = Slot(u32::try_from(self.dense.len()).unwrap_or(u32::MAX));
         let hash = self.hasher.hash_one(&record.pod.uid);
-        self.records.push(record);
-        let (records, hasher) = (&self.records, &self.hasher);
+        self.dense.push(record);
+        let (dense, hasher) = (&self.dense, &self.hasher);
         self.by_uid
-            .insert_unique(hash, slot, |slot| hasher.hash_one(&records[slot.0 as usize].pod.uid));
+            .insert_unique(hash, slot, |slot| hasher.hash_one(&dense[slot.0 as usize].pod.uid));
         slot
     }
 
@@ -47,9 +45,9 @@ impl Records {
         if let Ok(entry) = self.by_uid.find_entry(hash, |other| *other == slot) {
             entry.remove();
         }
-        self.records.swap_remove(slot.0 as usize);
-        let moved = self.records.get(slot.0 as usize)?;
-        let from = Slot(u32::try_from(self.records.len()).unwrap_or(u32::MAX));
+        self.dense.swap_remove(slot.0 as usize);
+        let moved = self.dense.get(slot.0 as usize)?;
+        let from = Slot(u32::try_from(self.dense.len()).unwrap_or(u32::MAX));
         let hash = self.hasher.hash_one(&moved.pod.uid);
         if let Some(entry) = self.by_uid.find_mut(hash, |other| *other == from) {
             *entry = slot;
@@ -58,7 +56,7 @@ impl Records {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Record> {
-        self.records.iter()
+        self.dense.iter()
     }
 }
 
@@ -66,12 +64,12 @@ impl Index<Slot> for Records {
     type Output = Record;
 
     fn index(&self, slot: Slot) -> &Record {
-        &self.records[slot.0 as usize]
+        &self.dense[slot.0 as usize]
     }
 }
 
 impl IndexMut<Slot> for Records {
     fn index_mut(&mut self, slot: Slot) -> &mut Record {
-        &mut self.records[slot.0 as usize]
+        &mut self.dense[slot.0 as usize]
     }
 }

@@ -140,9 +140,9 @@ impl World {
             }
             if let Some(attempt) = &mut self.known[at].attempt {
                 if numbered {
-                    attempt.changes.push(seq)
+                    attempt.changes.push(seq);
                 } else {
-                    attempt.unnumbered = true
+                    attempt.unnumbered = true;
                 }
             }
             let place = self.place(at);
@@ -181,107 +181,20 @@ impl World {
         }
     }
 
-    fn leave(&mut self, at: usize) {
-        self.known[at].pending = false;
-    }
-
     fn run(&mut self, step: &Step) {
         match *step {
             Step::Add {
                 priority,
                 gated,
                 nominated,
-            } => {
-                let arrival = self.arrive();
-                let mut builder = pod(&format!("p{arrival}")).priority(priority);
-                if gated {
-                    builder = builder.gate("g");
-                }
-                if nominated {
-                    builder = builder.nominated("n");
-                }
-                let timestamp = self.f.now;
-                let pod = self.f.add(builder);
-                let pending = true;
-                self.known.push(Known {
-                    pod,
-                    arrival,
-                    timestamp,
-                    rejections: 0,
-                    errors: 0,
-                    pending,
-                    attempt: None,
-                });
-            }
-            Step::Relabel(number) => {
-                if let Some(at) = self.choose(number, |known| known.pending) {
-                    let label = self.f.seq.to_string();
-                    self.own_update(at, |pod| pod.labels = [("k", label)].into_iter().collect());
-                }
-            }
-            Step::Touch(number) => {
-                if let Some(at) = self.choose(number, |known| known.pending) {
-                    let before = self.place(at);
-                    self.update(at, |pod| pod.status.pod_scheduled = Some(Box::default()));
-                    assert_eq!(self.place(at), before, "an update of nothing moved the pod");
-                }
-            }
-            Step::Open(number) => {
-                if let Some(at) = self.choose(number, |known| {
-                    known.pending && !known.pod.spec.scheduling_gates.is_empty()
-                }) {
-                    self.own_update(at, |pod| pod.spec.scheduling_gates.clear());
-                    assert!(
-                        self.shut || self.place(at) != Some(Place::Gated),
-                        "a pod without gates stayed gated"
-                    );
-                }
-            }
-            Step::Prioritise(number, priority) => {
-                if let Some(at) = self.choose(number, |known| known.pending && known.pod.priority() != priority) {
-                    self.own_update(at, |pod| pod.spec.priority = Some(priority));
-                }
-            }
-            Step::Assign(number) => {
-                if let Some(at) = self.choose(number, |known| known.pending) {
-                    let old = Arc::clone(&self.known[at].pod);
-                    self.leave(at);
-                    self.update(at, |pod| pod.spec.node_name = Some("m".into()));
-                    if old.status.nominated_node_name.is_some() {
-                        self.helpful(true, Some(old.priority()));
-                    }
-                }
-            }
-            Step::Delete(number) => {
-                if let Some(at) = self.choose(number, |known| known.pending) {
-                    let had_room = matches!(self.place(at), Some(Place::InFlight | Place::Placed));
-                    let old = Arc::clone(&self.known[at].pod);
-                    self.leave(at);
-                    self.f.delete(&old);
-                    if had_room {
-                        self.helpful(true, None);
-                    } else if old.status.nominated_node_name.is_some() {
-                        self.helpful(true, Some(old.priority()));
-                    }
-                }
-            }
-            Step::Return(number) => {
-                if let Some(at) = self.choose(number, |known| !known.pending && known.pod.spec.node_name.is_none()) {
-                    let arrival = self.arrive();
-                    let now = self.f.now;
-                    let pod = Arc::clone(&self.known[at].pod);
-                    self.f.apply(Delta::PodAdded(pod));
-                    let known = &mut self.known[at];
-                    known.pending = true;
-                    match &mut known.attempt {
-                        Some(attempt) => attempt.unnumbered = true,
-                        None => {
-                            (known.arrival, known.timestamp) = (arrival, now);
-                            (known.rejections, known.errors) = (0, 0);
-                        }
-                    }
-                }
-            }
+            } => self.add(priority, gated, nominated),
+            Step::Relabel(number) => self.relabel(number),
+            Step::Touch(number) => self.touch(number),
+            Step::Open(number) => self.open(number),
+            Step::Prioritise(number, priority) => self.prioritise(number, priority),
+            Step::Assign(number) => self.assign(number),
+            Step::Delete(number) => self.delete(number),
+            Step::Return(number) => self.return_from_deletion(number),
             Step::NodeAdded => {
                 self.f.apply(Delta::NodeAdded(Arc::new(node("n").build())));
                 self.helpful(true, None);
@@ -301,11 +214,7 @@ impl World {
                 self.helpful(false, None);
             }
             Step::Pop => self.pop(),
-            Step::Reject(number, behind) => {
-                if let Some(at) = self.choose(number, |known| known.attempt.is_some()) {
-                    self.reject(at, behind);
-                }
-            }
+            Step::Reject(number, behind) => self.reject(number, behind),
             Step::Fail(number) => self.end(
                 number,
                 Outcome::Failed {
@@ -314,29 +223,133 @@ impl World {
             ),
             Step::Place(number) => self.end(number, Outcome::Placed),
             Step::Drop(number) => self.end(number, Outcome::Dropped),
-            Step::Activate(number) => {
-                if let Some(at) = self.choose(number, |known| known.pending) {
-                    self.f
-                        .queue
-                        .activate(std::slice::from_ref(&self.known[at].pod.uid), self.f.now);
-                    if let Some(attempt) = &mut self.known[at].attempt {
-                        attempt.unnumbered = true;
-                    }
-                }
-            }
+            Step::Activate(number) => self.activate(number),
             Step::Pass(milliseconds) => self.f.pass(Duration::from_millis(milliseconds)),
-            Step::Tick => {
-                self.f.queue.tick(self.f.now);
-                assert!(
-                    self.f.queue.next_deadline().is_none_or(|due| due > self.f.now),
-                    "a tick left work behind"
-                );
-            }
+            Step::Tick => self.tick(),
             Step::ShutBarrier(shut) => {
                 self.shut = shut;
                 self.f.shut_barrier(shut);
             }
         }
+    }
+
+    fn add(&mut self, priority: i32, gated: bool, nominated: bool) {
+        let arrival = self.arrive();
+        let mut builder = pod(&format!("p{arrival}")).priority(priority);
+        if gated {
+            builder = builder.gate("g");
+        }
+        if nominated {
+            builder = builder.nominated("n");
+        }
+        let timestamp = self.f.now;
+        let pod = self.f.add(builder);
+        self.known.push(Known {
+            pod,
+            arrival,
+            timestamp,
+            rejections: 0,
+            errors: 0,
+            pending: true,
+            attempt: None,
+        });
+    }
+
+    fn relabel(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        let label = self.f.seq.to_string();
+        self.own_update(at, |pod| pod.labels = [("k", label)].into_iter().collect());
+    }
+
+    fn touch(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        let before = self.place(at);
+        self.update(at, |pod| pod.status.pod_scheduled = Some(Box::default()));
+        assert_eq!(self.place(at), before, "an update of nothing moved the pod");
+    }
+
+    fn open(&mut self, number: usize) {
+        let gated = |known: &Known| known.pending && !known.pod.spec.scheduling_gates.is_empty();
+        let Some(at) = self.choose(number, gated) else { return };
+        self.own_update(at, |pod| pod.spec.scheduling_gates.clear());
+        assert!(
+            self.shut || self.place(at) != Some(Place::Gated),
+            "a pod without gates stayed gated"
+        );
+    }
+
+    fn prioritise(&mut self, number: usize, priority: i32) {
+        let other = |known: &Known| known.pending && known.pod.priority() != priority;
+        let Some(at) = self.choose(number, other) else { return };
+        self.own_update(at, |pod| pod.spec.priority = Some(priority));
+    }
+
+    fn assign(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        let old = Arc::clone(&self.known[at].pod);
+        self.known[at].pending = false;
+        self.update(at, |pod| pod.spec.node_name = Some("m".into()));
+        if old.status.nominated_node_name.is_some() {
+            self.helpful(true, Some(old.priority()));
+        }
+    }
+
+    fn delete(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        let had_room = matches!(self.place(at), Some(Place::InFlight | Place::Placed));
+        let old = Arc::clone(&self.known[at].pod);
+        self.known[at].pending = false;
+        self.f.delete(&old);
+        if had_room {
+            self.helpful(true, None);
+        } else if old.status.nominated_node_name.is_some() {
+            self.helpful(true, Some(old.priority()));
+        }
+    }
+
+    fn return_from_deletion(&mut self, number: usize) {
+        let deleted = |known: &Known| !known.pending && known.pod.spec.node_name.is_none();
+        let Some(at) = self.choose(number, deleted) else { return };
+        let arrival = self.arrive();
+        let now = self.f.now;
+        let pod = Arc::clone(&self.known[at].pod);
+        self.f.apply(Delta::PodAdded(pod));
+        let known = &mut self.known[at];
+        known.pending = true;
+        if let Some(attempt) = &mut known.attempt {
+            attempt.unnumbered = true;
+        } else {
+            (known.arrival, known.timestamp) = (arrival, now);
+            (known.rejections, known.errors) = (0, 0);
+        }
+    }
+
+    fn activate(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        self.f
+            .queue
+            .activate(std::slice::from_ref(&self.known[at].pod.uid), self.f.now);
+        if let Some(attempt) = &mut self.known[at].attempt {
+            attempt.unnumbered = true;
+        }
+    }
+
+    fn tick(&mut self) {
+        self.f.queue.tick(self.f.now);
+        assert!(
+            self.f.queue.next_deadline().is_none_or(|due| due > self.f.now),
+            "a tick left work behind"
+        );
     }
 
     /// The pod that a walk over all of them finds.
@@ -382,7 +395,10 @@ impl World {
         }
     }
 
-    fn reject(&mut self, at: usize, behind: u64) {
+    fn reject(&mut self, number: usize, behind: u64) {
+        let Some(at) = self.choose(number, |known| known.attempt.is_some()) else {
+            return;
+        };
         let Some(attempt) = self.known[at].attempt.take() else {
             return;
         };
