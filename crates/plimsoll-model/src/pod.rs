@@ -110,12 +110,23 @@ pub struct PodSpec {
 
 /// Whether other pods may be evicted for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(from = "CompactString")]
 pub enum PreemptionPolicy {
-    /// Those of lower priority may.
+    /// Those of lower priority may; also for a word not known here.
     #[default]
     PreemptLowerPriority,
     /// None may.
     Never,
+}
+
+impl From<CompactString> for PreemptionPolicy {
+    fn from(text: CompactString) -> Self {
+        if text == "Never" {
+            Self::Never
+        } else {
+            Self::PreemptLowerPriority
+        }
+    }
 }
 
 /// A container, as far as scheduling reads it.

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use compact_str::CompactString;
 use smallvec::SmallVec;
 
@@ -167,10 +169,10 @@ fn containers_total(pod: &Pod, options: RequestOptions, defaults: &ResourceList)
         let requests = container_requests(pod, container, options.status_aware && sidecar, defaults);
         if sidecar {
             running.add(&requests);
+            // Sidecars alone never need more than all that runs in the end.
             sidecars.add(&requests);
-            starting.raise_to(&sidecars);
         } else {
-            let mut alone = requests;
+            let mut alone = requests.into_owned();
             alone.add(&sidecars);
             starting.raise_to(&alone);
         }
@@ -179,21 +181,32 @@ fn containers_total(pod: &Pod, options: RequestOptions, defaults: &ResourceList)
     running
 }
 
-fn container_requests(pod: &Pod, container: &Container, status_aware: bool, defaults: &ResourceList) -> ResourceList {
+/// Borrowed in the usual case: no resize, and nothing to fill in.
+fn container_requests<'a>(
+    pod: &Pod,
+    container: &'a Container,
+    status_aware: bool,
+    defaults: &ResourceList,
+) -> Cow<'a, ResourceList> {
+    let infeasible = pod.status.resize_is_infeasible();
     let status = pod
         .status
         .container_statuses
         .iter()
         .rev()
         .find(|status| status.name == container.name);
-    let infeasible = pod.status.resize_is_infeasible();
     let mut requests = match status {
-        Some(status) if status_aware => effective(infeasible, &container.requests, &status.requests, &status.allocated),
-        _ => container.requests.clone(),
+        Some(status) if status_aware => Cow::Owned(effective(
+            infeasible,
+            &container.requests,
+            &status.requests,
+            &status.allocated,
+        )),
+        _ => Cow::Borrowed(&container.requests),
     };
     for (name, quantity) in defaults.iter() {
         if requests.get(name).is_none() {
-            requests.set(name, quantity.clone());
+            requests.to_mut().set(name, quantity.clone());
         }
     }
     requests

@@ -6,8 +6,9 @@ use crate::decode::or_default;
 
 /// What happens when a spread constraint can't be met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
+#[serde(from = "CompactString")]
 pub enum WhenUnsatisfiable {
-    /// The pod waits.
+    /// The pod waits; so it does for a word not known here.
     #[default]
     DoNotSchedule,
     /// The node is only less attractive.
@@ -16,10 +17,11 @@ pub enum WhenUnsatisfiable {
 
 /// Whether something about the pod decides which nodes are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(from = "CompactString")]
 pub enum NodeInclusionPolicy {
     /// Nodes that the pod can't use are not counted.
     Honor,
-    /// Every node is counted.
+    /// Every node is counted; so it is for a word not known here.
     Ignore,
 }
 
@@ -28,6 +30,7 @@ pub enum NodeInclusionPolicy {
 #[serde(rename_all = "camelCase")]
 pub struct TopologySpreadConstraint {
     /// Largest allowed difference between domains.
+    #[serde(default, deserialize_with = "or_default")]
     pub max_skew: i32,
     /// Node label whose values are the domains.
     #[serde(default, deserialize_with = "or_default")]
@@ -50,4 +53,22 @@ pub struct TopologySpreadConstraint {
     /// Labels of the pod itself whose values narrow the selector.
     #[serde(default, deserialize_with = "or_default")]
     pub match_label_keys: Vec<CompactString>,
+}
+
+// An unknown word must not make a pod unreadable: what it occupies would not be counted.
+
+impl From<CompactString> for WhenUnsatisfiable {
+    fn from(text: CompactString) -> Self {
+        if text == "ScheduleAnyway" {
+            Self::ScheduleAnyway
+        } else {
+            Self::DoNotSchedule
+        }
+    }
+}
+
+impl From<CompactString> for NodeInclusionPolicy {
+    fn from(text: CompactString) -> Self {
+        if text == "Honor" { Self::Honor } else { Self::Ignore }
+    }
 }

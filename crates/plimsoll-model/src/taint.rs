@@ -28,6 +28,13 @@ impl From<CompactString> for Effect {
     }
 }
 
+impl Default for Effect {
+    /// None given: the taint does nothing.
+    fn default() -> Self {
+        Self::Other(CompactString::default())
+    }
+}
+
 impl Effect {
     /// Whether an untolerated taint of this effect rules the node out.
     pub fn rules_out(&self) -> bool {
@@ -45,6 +52,7 @@ pub struct Taint {
     #[serde(default, deserialize_with = "or_default")]
     pub value: CompactString,
     /// What it does.
+    #[serde(default, deserialize_with = "or_default")]
     pub effect: Effect,
 }
 

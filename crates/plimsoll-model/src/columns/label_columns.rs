@@ -185,8 +185,23 @@ impl<'a> LabelColumn<'a> {
 
     /// The nodes that have this value.
     pub fn nodes_with(self, id: ValueId) -> NodeSet {
-        let ids = self.ids();
-        NodeSet::from_fn(ids.len(), |row| ids[row] == Some(id))
+        NodeSet::from_column(self.ids(), |own| *own == Some(id))
+    }
+
+    /// The nodes that have one of these values.
+    pub fn nodes_with_any<'t>(self, texts: impl IntoIterator<Item = &'t str>) -> NodeSet {
+        let ids: Vec<ValueId> = texts.into_iter().filter_map(|text| self.id_of(text)).collect();
+        match ids.as_slice() {
+            [] => NodeSet::new(),
+            [only] => self.nodes_with(*only),
+            several => {
+                let mut table = vec![false; self.slots()];
+                for id in several {
+                    table[id.slot()] = true;
+                }
+                self.nodes_in_table(&table)
+            }
+        }
     }
 
     /// The nodes whose value passes; asked once per value, not per node.
@@ -195,7 +210,10 @@ impl<'a> LabelColumn<'a> {
         for (id, text) in self.values() {
             table[id.slot()] = passes(text);
         }
-        let ids = self.ids();
-        NodeSet::from_fn(ids.len(), |row| ids[row].is_some_and(|id| table[id.slot()]))
+        self.nodes_in_table(&table)
+    }
+
+    fn nodes_in_table(self, table: &[bool]) -> NodeSet {
+        NodeSet::from_column(self.ids(), |own| own.is_some_and(|id| table[id.slot()]))
     }
 }

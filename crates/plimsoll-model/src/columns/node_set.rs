@@ -53,6 +53,19 @@ impl NodeSet {
         Self { words }
     }
 
+    /// The rows whose cell in a column passes.
+    pub fn from_column<T>(column: &[T], mut passes: impl FnMut(&T) -> bool) -> Self {
+        let word = |cells: &[T]| {
+            cells
+                .iter()
+                .rev()
+                .fold(0_u64, |word, cell| word << 1 | u64::from(passes(cell)))
+        };
+        Self {
+            words: column.chunks(WORD_BITS).map(word).collect(),
+        }
+    }
+
     /// Puts a row in; whether it was not in before.
     pub fn insert(&mut self, node: NodeIndex) -> bool {
         let (at, bit) = position(node);
@@ -270,6 +283,8 @@ mod tests {
             prop_assert_eq!(left.first().map(NodeIndex::as_u32), a.first().copied());
             prop_assert_eq!(left.contains(NodeIndex::new(row)), a.contains(&row));
             prop_assert_eq!(&NodeSet::from_fn(300, |at| a.iter().any(|row| *row as usize == at)), &left);
+            let column: Vec<bool> = (0..300).map(|row| a.contains(&row)).collect();
+            prop_assert_eq!(&NodeSet::from_column(&column, |cell| *cell), &left);
             let (mut changed, mut expected) = (left, a);
             prop_assert_eq!(changed.insert(NodeIndex::new(row)), expected.insert(row));
             prop_assert_eq!(&rows(&changed), &expected);

@@ -1,3 +1,5 @@
+use compact_str::CompactString;
+
 use super::{Columns, NodeSet};
 use crate::selector::{NAME_FIELD, field};
 use crate::{Labels, NodeSelectorTerm, Operator, PodSpec, Requirement};
@@ -67,16 +69,12 @@ impl Columns {
             }
             return;
         };
+        let texts = requirement.values.iter().map(CompactString::as_str);
         match requirement.operator {
             Operator::Exists => matching.intersect_with(column.nodes()),
             Operator::DoesNotExist => matching.subtract(column.nodes()),
-            Operator::In => match requirement.values.as_slice() {
-                [only] => matching.intersect_with(&self.nodes_with_label(&requirement.key, only)),
-                _ => matching.intersect_with(&column.nodes_where(|value| requirement.matches_value(Some(value)))),
-            },
-            Operator::NotIn => {
-                matching.subtract(&column.nodes_where(|value| !requirement.matches_value(Some(value))));
-            }
+            Operator::In => matching.intersect_with(&column.nodes_with_any(texts)),
+            Operator::NotIn => matching.subtract(&column.nodes_with_any(texts)),
             Operator::Gt | Operator::Lt | Operator::Other(_) => {
                 matching.intersect_with(&column.nodes_where(|value| requirement.matches_value(Some(value))));
             }

@@ -368,6 +368,62 @@ fn a_status_is_kept_while_it_changes_what_the_pod_occupies() {
 }
 
 #[test]
+fn words_of_a_later_api_do_not_make_an_object_unreadable() {
+    let pod = pod_with(&json!({
+        "spec": {
+            "preemptionPolicy": "Later",
+            "tolerations": [{"operator": "Later", "effect": "Later"}],
+            "containers": [{"restartPolicy": "Later", "ports": [{"hostPort": 1, "protocol": "Later"}]}],
+            "volumes": [{"name": "v", "later": {}}],
+            "topologySpreadConstraints": [
+                {"whenUnsatisfiable": "Later", "nodeAffinityPolicy": "Later", "nodeTaintsPolicy": null},
+            ],
+        },
+        "status": {"phase": "Later"},
+    }));
+    assert_eq!(pod.spec.preemption_policy, PreemptionPolicy::PreemptLowerPriority);
+    assert_eq!(pod.status.phase, PodPhase::Unknown);
+    let spread = &pod.spec.topology_spread_constraints[0];
+    assert_eq!(spread.when_unsatisfiable, WhenUnsatisfiable::DoNotSchedule);
+    assert_eq!(spread.node_affinity_policy, Some(NodeInclusionPolicy::Ignore));
+    let taints = json!([{"key": "a"}, {"key": "b", "effect": "Later"}]);
+    let metadata = json!({"name": "n", "uid": "1", "resourceVersion": "1"});
+    let node = decode_node(
+        json!({"metadata": metadata, "spec": {"taints": taints}})
+            .to_string()
+            .as_bytes(),
+    )
+    .unwrap();
+    assert!(node.spec.taints.iter().all(|taint| !taint.effect.rules_out()));
+}
+
+#[test]
+fn of_init_containers_only_sidecars_have_a_status_that_counts() {
+    let restarting = |policy: &str| {
+        pod_with(&json!({
+            "spec": {"initContainers": [{"name": "i", "restartPolicy": policy}]},
+            "status": {"initContainerStatuses": [{"name": "i", "resources": {"requests": {"cpu": "1"}}}]},
+        }))
+    };
+    assert_eq!(restarting("Always").status.container_statuses.len(), 1);
+    assert_eq!(Footprint::of(&restarting("Always")).requests.milli_cpu, 1000);
+    assert_eq!(restarting("").status.container_statuses.len(), 0);
+}
+
+#[test]
+fn a_status_of_the_whole_pod_is_kept_while_it_says_something_new() {
+    let given = |cpu: &str| {
+        pod_with(&json!({
+            "spec": {"resources": {"requests": {"cpu": "2"}}},
+            "status": {"resources": {"requests": {"cpu": cpu}}, "allocatedResources": {"cpu": cpu}},
+        }))
+    };
+    assert!(given("2").status.pod_level.is_none());
+    assert!(given("3").status.pod_level.is_some());
+    assert_eq!(Footprint::of(&given("3")).requests.milli_cpu, 3000);
+}
+
+#[test]
 fn an_object_that_cannot_be_read_can_still_be_named() {
     let json = br#"{"metadata":{"namespace":"a","name":"b","uid":"c","resourceVersion":"7","labels":3},"spec":[]}"#;
     let error = decode_pod(json).unwrap_err();
