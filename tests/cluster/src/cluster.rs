@@ -244,6 +244,22 @@ impl<'a> Cluster<'a> {
         Ok(self.control_plane.bind_requests()?.split_off(self.binds_before))
     }
 
+    /// Waits until the audit log tells of the Binding that bound the pod, and returns it. The log is written a moment
+    /// after etcd.
+    pub async fn bind_of(&self, name: &str) -> anyhow::Result<BindRequest> {
+        let deadline = tokio::time::Instant::now() + PROMPT;
+        loop {
+            if let Some(bind) = self.binds()?.into_iter().find(|bind| bind.bound() && bind.pod == name) {
+                return Ok(bind);
+            }
+            ensure!(
+                tokio::time::Instant::now() < deadline,
+                "the audit log has no Binding of {name}"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
     /// Waits until every pending pod is explained, then judges the whole test.
     pub(crate) async fn judge(&mut self) -> anyhow::Result<Verdict> {
         for replica in &mut self.replicas {
@@ -255,6 +271,7 @@ impl<'a> Cluster<'a> {
             .history
             .until("every pending pod is explained", PROMPT, quiet)
             .await;
+        self.audit_settled().await?;
         let (records, binds) = (self.history.records(), self.binds()?);
         invariants::judge(&Evidence {
             records: &records,
@@ -262,6 +279,19 @@ impl<'a> Cluster<'a> {
             programs: &self.programs,
             served: SERVED,
         })
+    }
+
+    /// Waits until the audit log has a Binding for every bound pod, or for two seconds: a Binding whose client or server
+    /// was killed half-way may be missing for good.
+    async fn audit_settled(&self) -> anyhow::Result<()> {
+        let bound = self.history.read(crate::State::bound);
+        for _ in 0..20 {
+            if self.binds()?.iter().filter(|bind| bind.bound()).count() >= bound {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        Ok(())
     }
 
     /// The ends of all logs, for a failure.

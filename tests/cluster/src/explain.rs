@@ -61,11 +61,12 @@ impl PodFacts for Pod {
     }
 }
 
-/// The message up to what preemption adds to it: kube-scheduler tries it for every pod that fits nowhere.
+/// The message up to what the `PostFilter` plugins add to it: kube-scheduler tries to free devices and to preempt for every
+/// pod that fits nowhere.
 pub fn without_preemption(message: &str) -> &str {
-    message
-        .split_once(" preemption: ")
-        .map_or(message, |(reasons, _)| reasons)
+    let additions = [" no new claims to deallocate", " preemption: "];
+    let end = additions.iter().filter_map(|addition| message.find(addition)).min();
+    &message[..end.unwrap_or(message.len())]
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub struct Verdict {
     pub foreign_overcommitments: usize,
     /// Successful binds by scheduler program and identity.
     pub binds: BTreeMap<String, usize>,
+    /// Bindings that were not answered with 201, by status code; 0 when the client was gone before the answer.
+    pub unsuccessful: BTreeMap<u16, usize>,
     /// Pods bound at the end.
     pub bound: usize,
     /// Pods pending at the end.
@@ -57,6 +59,14 @@ impl fmt::Display for Verdict {
             self.pending,
             binds.join(", ")
         )?;
+        if !self.unsuccessful.is_empty() {
+            let codes: Vec<String> = self
+                .unsuccessful
+                .iter()
+                .map(|(code, n)| format!("{n} with {code}"))
+                .collect();
+            write!(f, "; unsuccessful: {}", codes.join(", "))?;
+        }
         if self.foreign_overcommitments > 0 {
             write!(
                 f,
@@ -115,6 +125,9 @@ pub fn unexplained<'a>(state: &'a State, served: &[&str]) -> Vec<&'a Pod> {
 
 fn bound_once_by_answers(evidence: &Evidence<'_>, verdict: &mut Verdict) {
     let mut seen = BTreeSet::new();
+    for bind in evidence.binds.iter().filter(|bind| !bind.bound()) {
+        *verdict.unsuccessful.entry(bind.code).or_default() += 1;
+    }
     for bind in evidence.binds.iter().filter(|bind| bind.bound()) {
         let program = evidence
             .programs
@@ -183,13 +196,14 @@ fn never_past_the_line(
     Ok(())
 }
 
-/// True when another kind of scheduler bound a pod to the same node shortly before.
+/// True when another kind of scheduler bound a pod to the same node shortly before. A Binding may have been applied
+/// although its client, gone by then, got no answer (504): only a refusal rules it out.
 fn in_hand_over(pod: &Pod, on_node: &[&Pod], evidence: &Evidence<'_>) -> bool {
     let bind_of = |pod: &Pod| {
-        let bind = evidence
-            .binds
-            .iter()
-            .find(|bind| bind.bound() && bind.uid == pod.uid())?;
+        let applied = |bind: &&BindRequest| {
+            bind.uid == pod.uid() && Some(bind.node.as_str()) == pod.node() && !(400..500).contains(&bind.code)
+        };
+        let bind = evidence.binds.iter().find(applied)?;
         Some((evidence.programs.get(&bind.group)?, bind.received, bind.answered))
     };
     let Some((ours, received, _)) = bind_of(pod) else {

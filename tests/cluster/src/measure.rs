@@ -26,6 +26,8 @@ pub struct Measured {
     /// Of the scheduler, from its start to the last answer.
     cpu: Duration,
     peak_memory: u64,
+    /// Bindings that the API server did not apply: refused, or turned away because there were too many.
+    refused: usize,
     /// Broken promises.
     pub violations: Vec<String>,
 }
@@ -34,8 +36,8 @@ impl Measured {
     /// The first line of a table.
     pub fn heading() -> String {
         format!(
-            "    {:<16}{:>10}{:>14}{:>12}{:>14}",
-            "", "pods/s", "CPU ms/pod", "CPU s", "peak MiB"
+            "    {:<16}{:>8}{:>12}{:>10}{:>10}{:>10}",
+            "", "pods/s", "CPU ms/pod", "CPU s", "peak MiB", "refused"
         )
     }
 }
@@ -47,10 +49,11 @@ impl fmt::Display for Measured {
         let per_second = pods / self.wall.as_secs_f64().max(f64::EPSILON);
         let memory = self.peak_memory as f64 / f64::from(1 << 20);
         let name = self.scheduler.name();
+        let each = cpu * 1000.0 / pods;
         write!(
             f,
-            "    {name:<16}{per_second:>10.0}{:>14.3}{cpu:>12.2}{memory:>14.1}",
-            cpu * 1000.0 / pods
+            "    {name:<16}{per_second:>8.0}{each:>12.3}{cpu:>10.2}{memory:>10.1}{:>10}",
+            self.refused
         )
     }
 }
@@ -77,19 +80,17 @@ pub async fn measure(
     let all_pods = (0..pods).map(|i| pod(&format!("p{i}")).cpu("100m").memory("128Mi").build());
     create_all(&Api::<Pod>::default_namespaced(client.clone()), all_pods.collect()).await?;
 
-    let before = control_plane.bind_requests()?.len();
+    let (before, bound_before) = (control_plane.bind_requests()?.len(), control_plane.bound_so_far()?);
     let mut replica = Replica::start(scheduler, number, Election::Off, &[], control_plane)?;
     let deadline = tokio::time::Instant::now() + limit;
     // The audit log is read, not the API server: asking it would take its time from the scheduler.
-    while control_plane.bind_answers()? < before + pods {
+    loop {
+        let bound = control_plane.bound_so_far()? - bound_before;
+        if bound >= pods {
+            break;
+        }
         replica.process.ensure_running()?;
-        let answers = control_plane.bind_answers()? - before;
-        let tail = || {
-            format!(
-                "only {answers} binds within {limit:?}:\n{}",
-                replica.process.log_tail(20)
-            )
-        };
+        let tail = || format!("only {bound} binds within {limit:?}:\n{}", replica.process.log_tail(20));
         ensure!(tokio::time::Instant::now() < deadline, tail());
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
@@ -99,12 +100,14 @@ pub async fn measure(
     let binds = control_plane.bind_requests()?.split_off(before);
     let programs = BTreeMap::from([(replica.user.group.clone(), scheduler)]);
     let violations = judge_outcome(&client, &binds, &programs, pods).await?;
+    let refused = binds.iter().filter(|bind| !bind.bound()).count();
     Ok(Measured {
         scheduler,
         pods,
         wall: wall(&binds)?,
         cpu,
         peak_memory,
+        refused,
         violations,
     })
 }

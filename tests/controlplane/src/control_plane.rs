@@ -145,9 +145,9 @@ impl ControlPlane {
         audit::read_all(self.dir.path())
     }
 
-    /// How many Bindings were answered so far, well or not: cheaper to ask often than [`bind_requests`](Self::bind_requests).
-    pub fn bind_answers(&self) -> anyhow::Result<usize> {
-        audit::count_all(self.dir.path())
+    /// How many Bindings were applied so far: cheaper to ask often than [`bind_requests`](Self::bind_requests).
+    pub fn bound_so_far(&self) -> anyhow::Result<usize> {
+        audit::count_bound(self.dir.path())
     }
 }
 
