@@ -1,0 +1,70 @@
+# Everything a person or CI runs. `make` alone lists it.
+
+# Set KEEP=1 to leave the demo's cluster running.
+KEEP ?=
+# The profile without link-time optimisation: quick to build, near the released speed.
+PROFILE := release-lite
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BINARY := $(TARGET)/$(PROFILE)/plimsoll
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List these targets
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: binary ## Show three replicas at work, the leader killed on stage (KEEP=1 leaves them running)
+	$(BINARY) demo $(if $(KEEP),--keep)
+
+.PHONY: build
+build: ## Build everything, unoptimised
+	cargo build --workspace --all-targets
+
+.PHONY: binary
+binary: ## Build the plimsoll binary, optimised but quick to link
+	cargo build --package plimsoll --bin plimsoll --profile $(PROFILE)
+
+.PHONY: release
+release: ## Build the plimsoll binary as released
+	cargo build --package plimsoll --bin plimsoll --release
+
+.PHONY: test
+test: controlplane binary ## Run all tests, the real control plane's suite included
+	cargo test --workspace --no-fail-fast
+
+.PHONY: cluster
+cluster: controlplane binary ## Run the suite on a real control plane alone, with its output
+	cargo test --workspace --test suite -- --nocapture --test-threads=1
+
+.PHONY: cluster-peer
+cluster-peer: controlplane ## Run the same suite on kube-scheduler itself: what it expects is what the original does
+	PLIMSOLL_CLUSTER_SCHEDULER=kube-scheduler cargo test --workspace --test suite -- --nocapture --test-threads=1
+
+.PHONY: parity
+parity: controlplane ## Compare the embedded API server with the real kube-apiserver, request by request
+	cargo test --workspace --test parity -- --nocapture
+
+.PHONY: simulate
+simulate: ## Run whole schedulers on virtual time against the embedded API server
+	cargo test --workspace --test simulation -- --nocapture
+
+.PHONY: controlplane
+controlplane: ## Build etcd, kube-apiserver and kube-scheduler into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/cluster/controlplane/build.sh; \
+	else echo "no Go toolchain: the tests decide what to do without a control plane" >&2; fi
+
+.PHONY: fmt
+fmt: ## Format the sources
+	cargo fmt --all
+
+.PHONY: lint
+lint: ## Check formatting, lints, documentation and dependencies as CI does
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+	cargo deny --offline check bans licenses sources
+
+.PHONY: advisories
+advisories: ## Look the dependencies up in the advisory database (needs a network)
+	cargo deny check advisories
