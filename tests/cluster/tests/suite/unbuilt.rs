@@ -5,13 +5,17 @@ use k8s_openapi::api::core::v1::Pod;
 use plimsoll_cluster::fixtures::{PodFixture, node, pod};
 use plimsoll_cluster::{Election, PodFacts, Scheduler, suite};
 
+/// Tells the binary to panic while it decides a pod with the label named.
+const PANIC: &str = "PLIMSOLL_TEST_PANIC_LABEL";
+
 /// A pod and the words that must name what it needs and does not get.
 fn beyond_reach() -> Vec<(PodFixture, &'static str)> {
     vec![
-        (pod("volume").volume_claim("data"), "PersistentVolumeClaim"),
-        (pod("device").resource_claim("gpu"), "ResourceClaim"),
-        (pod("near").near("app", "web"), "affinity"),
+        (pod("volume").volume_claim("data"), "volume claims"),
+        (pod("device").resource_claim("gpu"), "resource claims"),
+        (pod("near").near("app", "web"), "pod affinity"),
         (pod("away").away_from("app", "web"), "anti-affinity"),
+        (pod("member").group("gang"), "scheduling group"),
         (pod("spread").label("app", "web").spread("app", "web"), "DoNotSchedule"),
     ]
 }
@@ -64,13 +68,9 @@ fn a_pod_whose_decision_panics_does_not_stop_the_others() -> anyhow::Result<()> 
             return Ok(());
         }
         cluster.create_nodes([node("n1"), node("n2")]).await?;
-        cluster.start(Scheduler::Plimsoll, Election::Off, &[("PLIMSOLL_TEST_PANIC", "true")])?;
+        cluster.start(Scheduler::Plimsoll, Election::Off, &[(PANIC, "plimsoll.dev/poison")])?;
         cluster
-            .create_pods([
-                pod("poison").annotation("plimsoll.dev/panic", "filter"),
-                pod("a"),
-                pod("b"),
-            ])
+            .create_pods([pod("poison").label("plimsoll.dev/poison", ""), pod("a"), pod("b")])
             .await?;
         cluster.bound("a").await?;
         cluster.bound("b").await?;
