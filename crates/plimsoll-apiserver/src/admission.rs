@@ -11,7 +11,7 @@ use crate::{
     object::{at, meta_str, metadata_mut, object_at, str_at},
     resource::{RESOURCES, Resource, find},
     status::ApiError,
-    store::{Store, Writer},
+    store::Store,
 };
 
 /// Node labels that a pod is given when it is bound.
@@ -40,12 +40,7 @@ kinds! {
 }
 
 /// Admits an object being created, filling in what the plugins fill in.
-pub(crate) fn on_create(
-    store: &Store,
-    _writer: &Writer,
-    resource: &Resource,
-    value: &mut Value,
-) -> Result<(), ApiError> {
+pub(crate) fn on_create(store: &Store, resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
     match (resource.group, resource.plural) {
         ("", "pods") => {
             set_priority(store, value)?;
@@ -90,7 +85,9 @@ fn priority_of(class: &Value) -> Priority {
 
 fn default_class(store: &Store) -> Option<Priority> {
     let classes = store.table(priority_classes()).values();
-    let defaults = classes.filter(|c| c.value["globalDefault"] == true).map(|c| priority_of(&c.value));
+    let defaults = classes
+        .filter(|c| c.value["globalDefault"] == true)
+        .map(|c| priority_of(&c.value));
     defaults.min_by_key(|p| p.value)
 }
 
@@ -113,22 +110,32 @@ fn set_priority(store: &Store, pod: &mut Value) -> Result<(), ApiError> {
     if let Some(asked) = spec.get("priority").and_then(Value::as_i64)
         && asked != priority.value
     {
-        return Err(ApiError::forbidden(pods(), &name, &format!(
-            "the integer value of priority ({asked}) must not be provided in pod spec; priority admission controller computed {} from the given PriorityClass name",
-            priority.value
-        )));
+        return Err(ApiError::forbidden(
+            pods(),
+            &name,
+            &format!(
+                "the integer value of priority ({asked}) must not be provided in pod spec; priority admission controller computed {} from the given PriorityClass name",
+                priority.value
+            ),
+        ));
     }
     if !priority.class.is_empty() {
         spec.insert("priorityClassName".to_owned(), priority.class.into());
     }
     spec.insert("priority".to_owned(), priority.value.into());
-    let Some(policy) = priority.preemption else { return Ok(()) };
+    let Some(policy) = priority.preemption else {
+        return Ok(());
+    };
     if let Some(asked) = spec.get("preemptionPolicy").and_then(Value::as_str)
         && asked != policy
     {
-        return Err(ApiError::forbidden(pods(), &name, &format!(
-            "the string value of PreemptionPolicy ({asked}) must not be provided in pod spec; priority admission controller computed {policy} from the given PriorityClass name"
-        )));
+        return Err(ApiError::forbidden(
+            pods(),
+            &name,
+            &format!(
+                "the string value of PreemptionPolicy ({asked}) must not be provided in pod spec; priority admission controller computed {policy} from the given PriorityClass name"
+            ),
+        ));
     }
     spec.insert("preemptionPolicy".to_owned(), policy.into());
     Ok(())
@@ -142,7 +149,10 @@ fn check_single_default(store: &Store, resource: &Resource, class: &Value) -> Re
         Some(other) => Err(ApiError::forbidden(
             resource,
             meta_str(class, "name"),
-            &format!("PriorityClass {} is already marked as default. Only one default can exist", other.class),
+            &format!(
+                "PriorityClass {} is already marked as default. Only one default can exist",
+                other.class
+            ),
         )),
         None => Ok(()),
     }
@@ -153,7 +163,9 @@ fn add_default_tolerations(pod: &mut Value) {
     if tolerations.is_null() {
         *tolerations = json!([]);
     }
-    let Some(tolerations) = tolerations.as_array_mut() else { return };
+    let Some(tolerations) = tolerations.as_array_mut() else {
+        return;
+    };
     let missing: Vec<&str> = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]
         .into_iter()
         .filter(|taint| !tolerations.iter().any(|t| tolerates_no_execute(t, taint)))
@@ -175,9 +187,17 @@ fn tolerates_no_execute(toleration: &Value, taint: &str) -> bool {
 
 /// Topology labels of a node, if it is there.
 fn topology_labels(store: &Store, node: &str) -> Map<String, Value> {
-    let Some(node) = store.get(nodes(), node) else { return Map::new() };
-    let labels = at(&node.value, &["metadata", "labels"]).and_then(Value::as_object).into_iter().flatten();
-    labels.filter(|(k, _)| TOPOLOGY_LABELS.contains(&k.as_str())).map(|(k, v)| (k.clone(), v.clone())).collect()
+    let Some(node) = store.get(nodes(), node) else {
+        return Map::new();
+    };
+    let labels = at(&node.value, &["metadata", "labels"])
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    labels
+        .filter(|(k, _)| TOPOLOGY_LABELS.contains(&k.as_str()))
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect()
 }
 
 /// Gives a pod the topology labels of the node it is on.
@@ -216,7 +236,12 @@ mod tests {
         let mut pod = json!({ "spec": { "tolerations": [{ "key": "node.kubernetes.io/not-ready" }] } });
         add_default_tolerations(&mut pod);
         add_default_tolerations(&mut pod);
-        let keys: Vec<_> = pod["spec"]["tolerations"].as_array().expect("list").iter().map(|t| t["key"].clone()).collect();
+        let keys: Vec<_> = pod["spec"]["tolerations"]
+            .as_array()
+            .expect("list")
+            .iter()
+            .map(|t| t["key"].clone())
+            .collect();
         assert_eq!(keys, ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"]);
 
         let mut tolerant = json!({ "spec": { "tolerations": [{ "operator": "Exists" }] } });

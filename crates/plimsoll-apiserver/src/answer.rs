@@ -40,7 +40,12 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn json(code: StatusCode, body: Bytes) -> Self {
-        Self { code, content_type: Cow::Borrowed("application/json"), body, retry_after: None }
+        Self {
+            code,
+            content_type: Cow::Borrowed("application/json"),
+            body,
+            retry_after: None,
+        }
     }
 
     pub(crate) fn value(code: StatusCode, value: &Value) -> Self {
@@ -49,11 +54,19 @@ impl Answer {
 
     pub(crate) fn text(code: StatusCode, text: &'static str) -> Self {
         let body = Bytes::from_static(text.as_bytes());
-        Self { code, content_type: Cow::Borrowed("text/plain; charset=utf-8"), body, retry_after: None }
+        Self {
+            code,
+            content_type: Cow::Borrowed("text/plain; charset=utf-8"),
+            body,
+            retry_after: None,
+        }
     }
 
     pub(crate) fn error(error: &ApiError) -> Self {
-        Self { retry_after: error.retry_after_seconds(), ..Self::value(error.code, &error.to_status()) }
+        Self {
+            retry_after: error.retry_after_seconds(),
+            ..Self::value(error.code, &error.to_status())
+        }
     }
 }
 
@@ -80,7 +93,11 @@ fn try_answer(
         target,
         body,
         stale_by,
-        renderer: Renderer { form: form(request.header(&header::ACCEPT))?, include, now: shared.now() },
+        renderer: Renderer {
+            form: form(request.header(&header::ACCEPT))?,
+            include,
+            now: shared.now(),
+        },
     };
     call.check_allowed()?;
     match (&request.method, target.name.is_empty()) {
@@ -124,7 +141,11 @@ impl Call<'_> {
                 }
             },
         };
-        if verbs.contains(&verb) { Ok(()) } else { Err(ApiError::method_not_allowed()) }
+        if verbs.contains(&verb) {
+            Ok(())
+        } else {
+            Err(ApiError::method_not_allowed())
+        }
     }
 
     fn writer(&self, verb: &'static str) -> Result<Writer, ApiError> {
@@ -150,11 +171,20 @@ impl Call<'_> {
             ))
         };
         let value: Value = serde_json::from_slice(self.body).map_err(|e| as_kind(e.to_string()))?;
-        if value.is_object() { Ok(value) } else { Err(as_kind("not an object".to_owned())) }
+        if value.is_object() {
+            Ok(value)
+        } else {
+            Err(as_kind("not an object".to_owned()))
+        }
     }
 
     fn get(&self) -> Result<Answer, ApiError> {
-        let Target { resource, namespace, name, .. } = self.target;
+        let Target {
+            resource,
+            namespace,
+            name,
+            ..
+        } = self.target;
         let asked = crate::list::parse_version(self.request.query.get("resourceVersion"))
             .map_err(|cause| ApiError::bad_request(format!("invalid resource version: {cause}")))?;
         let found = self.shared.read(|store| {
@@ -164,7 +194,10 @@ impl Call<'_> {
             let key = key(namespace, name);
             if self.stale_by > 0 && self.request.query.get("resourceVersion") == "0" {
                 let rv = store.rv().saturating_sub(self.stale_by).max(store.log().oldest());
-                return Ok(store.table_at(resource, rv).ok().and_then(|mut table| table.remove(&key)));
+                return Ok(store
+                    .table_at(resource, rv)
+                    .ok()
+                    .and_then(|mut table| table.remove(&key)));
             }
             Ok(store.get(resource, &key).cloned())
         })?;
@@ -179,7 +212,12 @@ impl Call<'_> {
     }
 
     fn post(&self) -> Result<Answer, ApiError> {
-        let Target { resource, namespace, name, subresource } = self.target;
+        let Target {
+            resource,
+            namespace,
+            name,
+            subresource,
+        } = self.target;
         let value = self.body_value()?;
         match (resource.plural, subresource.as_str()) {
             ("pods", "binding") | ("bindings", "") => {
@@ -192,7 +230,8 @@ impl Call<'_> {
             }
             ("pods", "eviction") => {
                 let writer = self.writer("evict")?;
-                self.shared.transact(|store| eviction::evict(store, &writer, namespace, name, &value))?;
+                self.shared
+                    .transact(|store| eviction::evict(store, &writer, namespace, name, &value))?;
                 Ok(Answer::value(StatusCode::CREATED, &success(Some(StatusCode::CREATED))))
             }
             _ if !resource.is_stored() => Ok(Answer::value(StatusCode::CREATED, &self.review(&value))),
@@ -202,8 +241,13 @@ impl Call<'_> {
                     return Err(ApiError::method_not_allowed());
                 }
                 let writer = self.writer("create")?;
-                let object = self.shared.transact(|store| create(store, &writer, resource, namespace, value))?;
-                Ok(Answer::json(StatusCode::CREATED, self.renderer.object(resource, &object)))
+                let object = self
+                    .shared
+                    .transact(|store| create(store, &writer, resource, namespace, value))?;
+                Ok(Answer::json(
+                    StatusCode::CREATED,
+                    self.renderer.object(resource, &object),
+                ))
             }
         }
     }
@@ -229,12 +273,28 @@ impl Call<'_> {
     }
 
     fn change(&self, may_create: bool, uid_is_precondition: bool) -> Result<Change<'_>, ApiError> {
-        let Target { resource, namespace, name, .. } = self.target;
-        Ok(Change { resource, part: self.part()?, namespace, name, may_create, uid_is_precondition })
+        let Target {
+            resource,
+            namespace,
+            name,
+            ..
+        } = self.target;
+        Ok(Change {
+            resource,
+            part: self.part()?,
+            namespace,
+            name,
+            may_create,
+            uid_is_precondition,
+        })
     }
 
     fn update_verb(&self, plain: &'static str) -> &'static str {
-        if self.target.subresource == "status" { "status" } else { plain }
+        if self.target.subresource == "status" {
+            "status"
+        } else {
+            plain
+        }
     }
 
     fn put(&self) -> Result<Answer, ApiError> {
@@ -268,8 +328,15 @@ impl Call<'_> {
         make: impl FnOnce(&mut Store, Option<&Value>) -> Result<Value, ApiError>,
     ) -> Result<Answer, ApiError> {
         let updated = self.shared.transact(|store| update(store, writer, change, make))?;
-        let code = if updated.created { StatusCode::CREATED } else { StatusCode::OK };
-        Ok(Answer::json(code, self.renderer.object(self.resource(), &updated.object)))
+        let code = if updated.created {
+            StatusCode::CREATED
+        } else {
+            StatusCode::OK
+        };
+        Ok(Answer::json(
+            code,
+            self.renderer.object(self.resource(), &updated.object),
+        ))
     }
 
     fn delete_options(&self) -> Result<(DeleteOptions, Writer), ApiError> {
@@ -280,11 +347,21 @@ impl Call<'_> {
     }
 
     fn delete(&self) -> Result<Answer, ApiError> {
-        let Target { resource, namespace, name, .. } = self.target;
+        let Target {
+            resource,
+            namespace,
+            name,
+            ..
+        } = self.target;
         let (options, writer) = self.delete_options()?;
-        let deleted = self.shared.transact(|store| delete(store, &writer, resource, namespace, name, &options))?;
+        let deleted = self
+            .shared
+            .transact(|store| delete(store, &writer, resource, namespace, name, &options))?;
         if returns_object(resource) || !deleted.gone {
-            return Ok(Answer::json(StatusCode::OK, self.renderer.object(resource, &deleted.object)));
+            return Ok(Answer::json(
+                StatusCode::OK,
+                self.renderer.object(resource, &deleted.object),
+            ));
         }
         let mut status = success(None);
         status["details"] = serde_json::json!({
@@ -299,7 +376,9 @@ impl Call<'_> {
     }
 
     fn delete_collection(&self) -> Result<Answer, ApiError> {
-        let Target { resource, namespace, .. } = self.target;
+        let Target {
+            resource, namespace, ..
+        } = self.target;
         if resource.namespaced && namespace.is_empty() {
             return Err(ApiError::method_not_allowed());
         }
@@ -309,7 +388,12 @@ impl Call<'_> {
             let items = delete_collection(store, &writer, resource, namespace, &selector, &options)?;
             Ok((items, store.rv()))
         })?;
-        let page = crate::list::Page { items, rv, continue_token: None, remaining: None };
+        let page = crate::list::Page {
+            items,
+            rv,
+            continue_token: None,
+            remaining: None,
+        };
         Ok(Answer::json(StatusCode::OK, self.renderer.page(resource, &page)))
     }
 }

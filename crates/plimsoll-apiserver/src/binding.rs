@@ -30,12 +30,17 @@ pub(crate) fn bind(
     }
     let pod_name = meta_str(&binding, "name").to_owned();
     if !name.is_empty() && name != pod_name {
-        return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Binding object",
+        ));
     }
     check_target(&pod_name, &binding)?;
     let key = key(namespace, &pod_name);
     let pods = admission::pods();
-    let current = store.get(pods, &key).cloned().ok_or_else(|| ApiError::not_found(pods, &pod_name))?;
+    let current = store
+        .get(pods, &key)
+        .cloned()
+        .ok_or_else(|| ApiError::not_found(pods, &pod_name))?;
     check_preconditions(namespace, &pod_name, &binding, &current.value)?;
     check_unbound(&pod_name, &current.value)?;
 
@@ -53,7 +58,11 @@ fn check_target(name: &str, binding: &Value) -> Result<(), ApiError> {
     if str_at(binding, &["target", "name"]).is_empty() {
         causes.push(Cause::required("target.name", ""));
     }
-    if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid("", "Binding", name, &causes)) }
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(ApiError::invalid("", "Binding", name, &causes))
+    }
 }
 
 fn check_preconditions(namespace: &str, name: &str, binding: &Value, pod: &Value) -> Result<(), ApiError> {
@@ -93,8 +102,12 @@ fn bound(store: &Store, writer: &Writer, current: &Value, binding: &Value) -> Va
     object_at(&mut pod, "spec").insert("nodeName".to_owned(), node.into());
     object_at(&mut pod, "status").remove("nominatedNodeName");
     for field in ["annotations", "labels"] {
-        let Some(extra) = at(binding, &["metadata", field]).and_then(Value::as_object) else { continue };
-        let own = metadata_mut(&mut pod).entry(field).or_insert_with(|| Value::Object(serde_json::Map::new()));
+        let Some(extra) = at(binding, &["metadata", field]).and_then(Value::as_object) else {
+            continue;
+        };
+        let own = metadata_mut(&mut pod)
+            .entry(field)
+            .or_insert_with(|| Value::Object(serde_json::Map::new()));
         if let Some(own) = own.as_object_mut() {
             own.extend(extra.clone());
         }

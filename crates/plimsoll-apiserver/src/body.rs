@@ -70,7 +70,9 @@ impl Body for ApiBody {
                 Poll::Ready(result.err().map(Err))
             }
             Inner::Watch(step) => {
-                let Poll::Ready((watcher, chunk)) = step.as_mut().poll(cx) else { return Poll::Pending };
+                let Poll::Ready((watcher, chunk)) = step.as_mut().poll(cx) else {
+                    return Poll::Pending;
+                };
                 let frame = match chunk {
                     None => {
                         *inner = Inner::Last(Ok(()));

@@ -37,7 +37,10 @@ pub struct VirtualClock {
 impl VirtualClock {
     /// A clock that reads `epoch` now. Outside a paused runtime it advances with real time.
     pub fn starting_at(epoch: Timestamp) -> Self {
-        Self { epoch, started: Instant::now() }
+        Self {
+            epoch,
+            started: Instant::now(),
+        }
     }
 }
 

@@ -29,7 +29,9 @@ pub(crate) fn create(
     wipe_system_fields(&mut value);
     settle_namespace(resource, namespace, &mut value)?;
     if !meta_str(&value, "resourceVersion").is_empty() {
-        return Err(ApiError::bad_request("resourceVersion should not be set on objects to be created"));
+        return Err(ApiError::bad_request(
+            "resourceVersion should not be set on objects to be created",
+        ));
     }
     if resource.namespaced {
         check_namespace_is_open(store, resource, namespace, meta_str(&value, "name"))?;
@@ -41,14 +43,18 @@ pub(crate) fn create(
     metadata.insert("creationTimestamp".to_owned(), rfc3339_seconds(writer.now).into());
 
     defaulting::apply(resource, &mut value);
-    admission::on_create(store, writer, resource, &mut value)?;
+    admission::on_create(store, resource, &mut value)?;
     strategy::prepare_for_create(resource, &mut value, writer.now);
     let name = meta_str(&value, "name").to_owned();
     validation::validate(resource, &value, None)
         .map_err(|causes| ApiError::invalid(resource.group, resource.kind, &name, &causes))?;
 
     let name = settle_name(store, resource, namespace, &mut value, generated)?;
-    let stored = if resource.storage == Storage::CoreEvents { event::to_core(&value) } else { value };
+    let stored = if resource.storage == Storage::CoreEvents {
+        event::to_core(&value)
+    } else {
+        value
+    };
     Ok(store.put(writer, resource, &key(namespace, &name), stored))
 }
 
@@ -82,7 +88,13 @@ pub(crate) fn check_type_is(expected_version: &str, expected_kind: &str, value: 
 
 fn wipe_system_fields(value: &mut Value) {
     let metadata = metadata_mut(value);
-    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+    ] {
         metadata.remove(field);
     }
 }
@@ -114,7 +126,9 @@ pub(crate) fn check_namespace_is_open(
     name: &str,
 ) -> Result<(), ApiError> {
     let namespaces = admission::namespaces();
-    let found = store.get(namespaces, namespace).ok_or_else(|| ApiError::not_found(namespaces, namespace))?;
+    let found = store
+        .get(namespaces, namespace)
+        .ok_or_else(|| ApiError::not_found(namespaces, namespace))?;
     if is_terminating(&found.value) {
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
         return Err(ApiError::forbidden(resource, name, &why).cause(
@@ -153,7 +167,7 @@ fn settle_name(
         if !generated {
             return Err(ApiError::already_exists(resource, &name));
         }
-        let next = store.generate_name(&meta_str(value, "generateName").to_owned());
+        let next = store.generate_name(meta_str(value, "generateName"));
         metadata_mut(value).insert("name".to_owned(), next.into());
     }
     Err(ApiError::generate_name_conflict(resource, meta_str(value, "name")))

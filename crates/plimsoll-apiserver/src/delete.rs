@@ -32,7 +32,9 @@ impl DeleteOptions {
     /// Reads `DeleteOptions` from the body or, without one, from the query.
     pub(crate) fn parse(body: &[u8], query: &Query) -> Result<Self, ApiError> {
         if body.iter().all(u8::is_ascii_whitespace) {
-            let propagation = Some(query.get("propagationPolicy")).filter(|p| !p.is_empty()).map(str::to_owned);
+            let propagation = Some(query.get("propagationPolicy"))
+                .filter(|p| !p.is_empty())
+                .map(str::to_owned);
             return Ok(Self {
                 grace: query.number("gracePeriodSeconds")?,
                 propagation,
@@ -48,7 +50,10 @@ impl DeleteOptions {
 
     /// Without grace.
     pub(crate) fn now() -> Self {
-        Self { grace: Some(0), ..Self::default() }
+        Self {
+            grace: Some(0),
+            ..Self::default()
+        }
     }
 
     /// Reads a `DeleteOptions` object.
@@ -59,7 +64,9 @@ impl DeleteOptions {
             uid: text(&["preconditions", "uid"]),
             resource_version: text(&["preconditions", "resourceVersion"]),
             propagation: text(&["propagationPolicy"]),
-            dry_run: options["dryRun"].as_array().is_some_and(|d| d.iter().any(|v| v == "All")),
+            dry_run: options["dryRun"]
+                .as_array()
+                .is_some_and(|d| d.iter().any(|v| v == "All")),
         }
     }
 
@@ -107,17 +114,28 @@ pub(crate) fn delete(
     options: &DeleteOptions,
 ) -> Result<Deleted, ApiError> {
     let key = key(namespace, name);
-    let current = store.get(resource, &key).cloned().ok_or_else(|| ApiError::not_found(resource, name))?;
+    let current = store
+        .get(resource, &key)
+        .cloned()
+        .ok_or_else(|| ApiError::not_found(resource, name))?;
     options.check_preconditions(resource, &current.value)?;
     if resource == admission::namespaces() {
         return Ok(delete_namespace(store, writer, name, &current));
     }
     let mut marked = (*current.value).clone();
     match graceful(resource, &mut marked, options, writer.now) {
-        Grace::Pending => return Ok(Deleted { object: current, gone: false }),
+        Grace::Pending => {
+            return Ok(Deleted {
+                object: current,
+                gone: false,
+            });
+        }
         Grace::Wait => {
             set_propagation_finalizer(&mut marked, options);
-            return Ok(Deleted { object: store.put(writer, resource, &key, marked), gone: false });
+            return Ok(Deleted {
+                object: store.put(writer, resource, &key, marked),
+                gone: false,
+            });
         }
         Grace::Now => {}
     }
@@ -125,11 +143,19 @@ pub(crate) fn delete(
     if has_finalizers(&marked) {
         mark(&mut marked, writer.now, 0);
         if marked == *current.value {
-            return Ok(Deleted { object: current, gone: false });
+            return Ok(Deleted {
+                object: current,
+                gone: false,
+            });
         }
-        return Ok(Deleted { object: store.put(writer, resource, &key, marked), gone: false });
+        return Ok(Deleted {
+            object: store.put(writer, resource, &key, marked),
+            gone: false,
+        });
     }
-    let object = store.remove(writer, resource, &key).ok_or_else(|| ApiError::not_found(resource, name))?;
+    let object = store
+        .remove(writer, resource, &key)
+        .ok_or_else(|| ApiError::not_found(resource, name))?;
     Ok(Deleted { object, gone: true })
 }
 
@@ -184,7 +210,9 @@ fn shorten(pod: &mut Value, options: &DeleteOptions, now: Timestamp) -> Grace {
         return Grace::Now;
     }
     let until = meta_str(pod, "deletionTimestamp").parse::<Timestamp>().unwrap_or(now);
-    let moved = until.checked_sub(SignedDuration::from_secs(left - asked)).unwrap_or(now);
+    let moved = until
+        .checked_sub(SignedDuration::from_secs(left - asked))
+        .unwrap_or(now);
     let (until, period) = if moved < now { (now, 1) } else { (moved, asked) };
     let metadata = metadata_mut(pod);
     metadata.insert("deletionTimestamp".to_owned(), rfc3339_seconds(until).into());
@@ -199,7 +227,9 @@ fn mark(value: &mut Value, now: Timestamp, period: i64) {
         bump_generation(value);
     }
     let until = now.checked_add(SignedDuration::from_secs(period)).unwrap_or(now);
-    let sooner = meta_str(value, "deletionTimestamp").parse::<Timestamp>().is_ok_and(|t| t <= until);
+    let sooner = meta_str(value, "deletionTimestamp")
+        .parse::<Timestamp>()
+        .is_ok_and(|t| t <= until);
     let metadata = metadata_mut(value);
     if first || !sooner {
         metadata.insert("deletionTimestamp".to_owned(), rfc3339_seconds(until).into());
@@ -246,7 +276,10 @@ fn delete_namespace(store: &mut Store, writer: &Writer, name: &str, current: &Ob
 
 fn keys_with_prefix(store: &Store, resource: &Resource, prefix: &str) -> Vec<String> {
     let from = store.table(resource).range(prefix.to_owned()..);
-    from.map(|(key, _)| key).take_while(|key| key.starts_with(prefix)).cloned().collect()
+    from.map(|(key, _)| key)
+        .take_while(|key| key.starts_with(prefix))
+        .cloned()
+        .collect()
 }
 
 /// Deletes every object of a collection that the selector selects, and returns them.
@@ -258,10 +291,16 @@ pub(crate) fn delete_collection(
     selector: &Selector,
     options: &DeleteOptions,
 ) -> Result<Vec<Object>, ApiError> {
-    let prefix = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+    let prefix = if namespace.is_empty() {
+        String::new()
+    } else {
+        format!("{namespace}/")
+    };
     let mut deleted = Vec::new();
     for key in keys_with_prefix(store, resource, &prefix) {
-        let Some(object) = store.get(resource, &key).cloned() else { continue };
+        let Some(object) = store.get(resource, &key).cloned() else {
+            continue;
+        };
         if selector.matches(&object.value) {
             let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
             delete(store, writer, resource, namespace, name, options)?;
@@ -276,7 +315,13 @@ pub(crate) fn returns_object(resource: &Resource) -> bool {
     match resource.group {
         "" => matches!(
             resource.plural,
-            "pods" | "namespaces" | "persistentvolumes" | "persistentvolumeclaims" | "resourcequotas" | "services" | "serviceaccounts"
+            "pods"
+                | "namespaces"
+                | "persistentvolumes"
+                | "persistentvolumeclaims"
+                | "resourcequotas"
+                | "services"
+                | "serviceaccounts"
         ),
         "resource.k8s.io" => true,
         "storage.k8s.io" => resource.plural != "csistoragecapacities",

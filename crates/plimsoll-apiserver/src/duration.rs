@@ -2,8 +2,15 @@
 
 use std::time::Duration;
 
-const UNITS: &[(&str, f64)] =
-    &[("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("h", 3600.0), ("m", 60.0), ("s", 1.0)];
+const UNITS: &[(&str, f64)] = &[
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("ms", 1e-3),
+    ("h", 3600.0),
+    ("m", 60.0),
+    ("s", 1.0),
+];
 
 /// Parses a duration; `None` when Go would refuse it or when it is negative.
 pub(crate) fn parse(text: &str) -> Option<Duration> {

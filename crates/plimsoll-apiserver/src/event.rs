@@ -15,18 +15,26 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// The `events.k8s.io/v1` form of a core event.
 pub(crate) fn to_events_v1(core: &Value) -> Value {
-    convert(core, "events.k8s.io/v1", |name| RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new))
+    convert(core, "events.k8s.io/v1", |name| {
+        RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
+    })
 }
 
 /// The core form of an `events.k8s.io/v1` event.
 pub(crate) fn to_core(event: &Value) -> Value {
-    convert(event, "v1", |name| RENAMED.iter().find(|(_, new)| *new == name).map(|(old, _)| *old))
+    convert(event, "v1", |name| {
+        RENAMED.iter().find(|(_, new)| *new == name).map(|(old, _)| *old)
+    })
 }
 
 fn convert(event: &Value, api_version: &str, rename: impl Fn(&str) -> Option<&'static str>) -> Value {
-    let Value::Object(fields) = event else { return event.clone() };
-    let mut out: Map<String, Value> =
-        fields.iter().map(|(name, field)| (rename(name).unwrap_or(name).to_owned(), field.clone())).collect();
+    let Value::Object(fields) = event else {
+        return event.clone();
+    };
+    let mut out: Map<String, Value> = fields
+        .iter()
+        .map(|(name, field)| (rename(name).unwrap_or(name).to_owned(), field.clone()))
+        .collect();
     out.insert("apiVersion".to_owned(), api_version.into());
     Value::Object(out)
 }

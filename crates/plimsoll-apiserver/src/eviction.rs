@@ -32,14 +32,19 @@ pub(crate) fn evict(
         )));
     }
     if meta_str(eviction, "name") != name {
-        return Err(ApiError::bad_request("name in URL does not match name in Eviction object"));
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Eviction object",
+        ));
     }
     let options = DeleteOptions::from_value(eviction.get("deleteOptions").unwrap_or(&Value::Null));
     let mut writer = writer.clone();
     writer.dry_run |= options.dry_run;
     let key = key(namespace, name);
     let pods = admission::pods();
-    let current = store.get(pods, &key).cloned().ok_or_else(|| ApiError::not_found(pods, name))?;
+    let current = store
+        .get(pods, &key)
+        .cloned()
+        .ok_or_else(|| ApiError::not_found(pods, name))?;
     if !ignores_budgets(&current.value) {
         spend(store, &writer, namespace, &current.value)?;
     }
@@ -85,7 +90,12 @@ fn matching_budgets(store: &Store, namespace: &str, pod: &Value) -> Vec<Object> 
         meta_str(&budget.value, "namespace") == namespace
             && LabelSelector::from_object(at(&budget.value, &["spec", "selector"])).is_some_and(|s| s.matches(pod))
     };
-    store.table(admission::budgets()).values().filter(|b| selects(b)).cloned().collect()
+    store
+        .table(admission::budgets())
+        .values()
+        .filter(|b| selects(b))
+        .cloned()
+        .collect()
 }
 
 fn count(budget: &Value, field: &str) -> i64 {
@@ -104,7 +114,9 @@ fn check_budget(budget: &Value) -> Result<(), ApiError> {
         let message = format!("The disruption budget {name} is still being processed by the server.");
         return Err(ApiError::too_many_requests(REFUSED, 10).cause("DisruptionBudget", message, ""));
     }
-    if at(budget, &["status", "disruptedPods"]).and_then(Value::as_object).is_some_and(|d| d.len() > MAX_DISRUPTED_PODS)
+    if at(budget, &["status", "disruptedPods"])
+        .and_then(Value::as_object)
+        .is_some_and(|d| d.len() > MAX_DISRUPTED_PODS)
     {
         return forbidden("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
     }
@@ -118,7 +130,10 @@ fn check_budget(budget: &Value) -> Result<(), ApiError> {
 /// Why a budget allows nothing, in upstream's words.
 fn refusal(budget: &Value) -> String {
     let name = meta_str(budget, "name");
-    let conditions = at(budget, &["status", "conditions"]).and_then(Value::as_array).into_iter().flatten();
+    let conditions = at(budget, &["status", "conditions"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let blocked = conditions
         .filter(|c| c["type"] == "DisruptionAllowed" && c["status"] == "False")
         .map(|c| (str_at(c, &["reason"]), str_at(c, &["message"])))

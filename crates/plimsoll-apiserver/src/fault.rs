@@ -82,8 +82,15 @@ pub(crate) struct WatchFaults {
 
 impl Faults {
     pub(crate) fn new(seed: u64) -> Self {
-        let state = State { rules: BTreeMap::new(), next: 1, rng: ChaCha8Rng::seed_from_u64(seed) };
-        Self { state: Arc::new(Mutex::new(state)), gates: Arc::default() }
+        let state = State {
+            rules: BTreeMap::new(),
+            next: 1,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+            gates: Arc::default(),
+        }
     }
 
     fn with<R>(&self, read: impl FnOnce(&mut State) -> R) -> R {
@@ -95,7 +102,14 @@ impl Faults {
         self.with(|state| {
             let id = RuleId(state.next);
             state.next += 1;
-            state.rules.insert(id, Active { rule, matched: 0, fired: 0 });
+            state.rules.insert(
+                id,
+                Active {
+                    rule,
+                    matched: 0,
+                    fired: 0,
+                },
+            );
             id
         })
     }
@@ -133,7 +147,13 @@ impl Faults {
 
     /// The rules in force, with how often each has fired.
     pub fn rules(&self) -> Vec<(RuleId, Rule, u64)> {
-        self.with(|state| state.rules.iter().map(|(id, a)| (*id, a.rule.clone(), a.fired)).collect())
+        self.with(|state| {
+            state
+                .rules
+                .iter()
+                .map(|(id, a)| (*id, a.rule.clone(), a.fired))
+                .collect()
+        })
     }
 
     pub(crate) async fn pass(&self, gate: &str) {
@@ -207,12 +227,22 @@ mod tests {
     use super::*;
 
     fn request(method: &str, path: &str) -> Request {
-        let request = http::Request::builder().method(method).uri(path).header("user-agent", "sched/1").body(());
+        let request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("user-agent", "sched/1")
+            .body(());
         Request::new(request.expect("a request").into_parts().0)
     }
 
     fn rule(matching: Match, action: Action) -> Rule {
-        Rule { matching, action, skip: 0, times: None, probability: None }
+        Rule {
+            matching,
+            action,
+            skip: 0,
+            times: None,
+            probability: None,
+        }
     }
 
     #[test]
@@ -234,7 +264,11 @@ mod tests {
     fn a_rule_fires_after_its_skips_and_only_so_often() {
         let faults = Faults::new(0);
         let fail = serde_json::from_value(serde_json::json!({ "type": "fail", "code": 503 })).expect("an action");
-        let id = faults.add(Rule { skip: 1, times: Some(2), ..rule(Match::default(), fail) });
+        let id = faults.add(Rule {
+            skip: 1,
+            times: Some(2),
+            ..rule(Match::default(), fail)
+        });
         let get = request("GET", "/api/v1/pods");
         let fired: Vec<bool> = (0..5).map(|_| faults.plan(&get).before.is_some()).collect();
         assert_eq!(fired, [false, true, true, false, false]);

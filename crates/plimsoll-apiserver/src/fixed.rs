@@ -1,4 +1,4 @@
-//! Paths that name no kind: health, discovery, OpenAPI and the control endpoint for faults.
+//! Paths that name no kind: health, discovery, `OpenAPI` and the control endpoint for faults.
 
 use http::{Method, StatusCode, header};
 use serde_json::{Value, json};
@@ -20,7 +20,10 @@ pub(crate) fn answer(shared: &Shared, request: &Request, body: &[u8]) -> Answer 
     if shared.fault_endpoint && (path == "/_faults" || path.starts_with("/_faults/")) {
         return control(shared, request, body).unwrap_or_else(|error| Answer::error(&error));
     }
-    if HEALTH.iter().any(|health| path == *health || path.strip_prefix(health).is_some_and(|p| p.starts_with('/'))) {
+    if HEALTH
+        .iter()
+        .any(|health| path == *health || path.strip_prefix(health).is_some_and(|p| p.starts_with('/')))
+    {
         return Answer::text(StatusCode::OK, "ok");
     }
     if !matches!(request.method, Method::GET | Method::HEAD) {
@@ -51,8 +54,10 @@ fn control(shared: &Shared, request: &Request, body: &[u8]) -> Result<Answer, Ap
     match (&request.method, segments.as_slice()) {
         (&Method::GET, []) => {
             let rules = faults.rules();
-            let rules: Vec<Value> =
-                rules.iter().map(|(id, rule, fired)| json!({ "id": id, "rule": rule, "fired": fired })).collect();
+            let rules: Vec<Value> = rules
+                .iter()
+                .map(|(id, rule, fired)| json!({ "id": id, "rule": rule, "fired": fired }))
+                .collect();
             ok(&json!({ "rules": rules }))
         }
         (&Method::POST, []) => {
@@ -74,7 +79,11 @@ fn control(shared: &Shared, request: &Request, body: &[u8]) -> Result<Answer, Ap
         }
         (&Method::DELETE, [id]) => {
             let removed = id.parse().is_ok_and(|id| faults.remove(RuleId(id)));
-            if removed { ok(&success(None)) } else { Err(ApiError::with_code(StatusCode::NOT_FOUND, "no such rule")) }
+            if removed {
+                ok(&success(None))
+            } else {
+                Err(ApiError::with_code(StatusCode::NOT_FOUND, "no such rule"))
+            }
         }
         _ => Err(ApiError::method_not_allowed()),
     }

@@ -61,7 +61,9 @@ pub(crate) fn selector_of(target: &Target, request: &Request) -> Result<Selector
         if selector.fields.is_empty() {
             selector.fields = FieldSelector::name(&target.name);
         } else if selector.fields.required("metadata.name") != Some(target.name.as_str()) {
-            return Err(ApiError::bad_request("fieldSelector metadata.name doesn't match requested name"));
+            return Err(ApiError::bad_request(
+                "fieldSelector metadata.name doesn't match requested name",
+            ));
         }
     }
     Ok(selector)
@@ -93,10 +95,17 @@ fn check_options(request: &Request) -> Result<(), ApiError> {
             causes.push(Cause::forbidden(field, detail));
         }
         if !query.get("continue").is_empty() {
-            causes.push(Cause::forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
+            causes.push(Cause::forbidden(
+                field,
+                "resourceVersionMatch is forbidden when continue is provided",
+            ));
         }
         if !matches!(matching, "Exact" | "NotOlderThan") {
-            causes.push(Cause::not_supported(field, &matching.into(), &["Exact", "NotOlderThan", ""]));
+            causes.push(Cause::not_supported(
+                field,
+                &matching.into(),
+                &["Exact", "NotOlderThan", ""],
+            ));
         }
         if matching == "Exact" && version == "0" {
             let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
@@ -104,9 +113,16 @@ fn check_options(request: &Request) -> Result<(), ApiError> {
         }
     }
     if query.optional_flag("sendInitialEvents").is_some() {
-        causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+        causes.push(Cause::forbidden(
+            "sendInitialEvents",
+            "sendInitialEvents is forbidden for list",
+        ));
     }
-    if causes.is_empty() { Ok(()) } else { Err(invalid_options(&causes)) }
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(invalid_options(&causes))
+    }
 }
 
 impl ListRequest {
@@ -114,8 +130,8 @@ impl ListRequest {
         check_options(request)?;
         let query = &request.query;
         let text = query.get("resourceVersion");
-        let asked = parse_version(text)
-            .map_err(|cause| ApiError::bad_request(format!("invalid resource version: {cause}")))?;
+        let asked =
+            parse_version(text).map_err(|cause| ApiError::bad_request(format!("invalid resource version: {cause}")))?;
         let mut limit = usize::try_from(query.number("limit")?.unwrap_or(0)).unwrap_or(0);
         let token = query.get("continue");
         let (version, from) = if token.is_empty() {
@@ -133,7 +149,9 @@ impl ListRequest {
             (version, None)
         } else {
             if asked > 0 {
-                return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
+                return Err(ApiError::bad_request(
+                    "specifying resource version is not allowed when using continue",
+                ));
             }
             let (version, from) = decode_token(token)?;
             (version, Some(from))
@@ -149,7 +167,11 @@ impl ListRequest {
     }
 
     fn prefix(&self) -> String {
-        if self.namespace.is_empty() { String::new() } else { format!("{}/", self.namespace) }
+        if self.namespace.is_empty() {
+            String::new()
+        } else {
+            format!("{}/", self.namespace)
+        }
     }
 
     /// Reads the page. `stale_by` versions are taken off when any version will do.
@@ -170,12 +192,16 @@ impl ListRequest {
     }
 
     fn read_at(&self, store: &Store, rv: u64) -> Result<Page, ApiError> {
-        let table = store.table_at(self.resource, rv).map_err(|expired| self.expired(expired))?;
+        let table = store
+            .table_at(self.resource, rv)
+            .map_err(|expired| self.expired(expired))?;
         Ok(self.page(&table, rv))
     }
 
     fn expired(&self, _: Expired) -> ApiError {
-        let Some(from) = &self.from else { return ApiError::expired(EXPIRED) };
+        let Some(from) = &self.from else {
+            return ApiError::expired(EXPIRED);
+        };
         let mut error = ApiError::expired(CONTINUE_EXPIRED);
         error.continue_token = Some(encode_token(-1, from));
         error
@@ -239,7 +265,10 @@ mod tests {
     fn tokens_carry_the_version_and_the_next_key() {
         let token = encode_token(7, "n/a\0");
         assert_eq!(decode_token(&token), Ok((Version::Exact(7), "n/a\0".to_owned())));
-        assert_eq!(decode_token(&encode_token(-1, "a")), Ok((Version::Latest, "a".to_owned())));
+        assert_eq!(
+            decode_token(&encode_token(-1, "a")),
+            Ok((Version::Latest, "a".to_owned()))
+        );
         assert!(decode_token("?").is_err());
         assert!(decode_token(&encode_token(0, "a")).is_err());
     }

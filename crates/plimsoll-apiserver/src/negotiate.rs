@@ -50,9 +50,18 @@ mod tests {
         for (accept, expected) in [
             ("", Some(Form::Objects)),
             ("application/vnd.kubernetes.protobuf, */*", Some(Form::Objects)),
-            ("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Some(Form::Table)),
-            ("application/json;as=Table;v=v1beta1;g=meta.k8s.io, application/json", Some(Form::Objects)),
-            ("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1", Some(Form::Metadata)),
+            (
+                "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+                Some(Form::Table),
+            ),
+            (
+                "application/json;as=Table;v=v1beta1;g=meta.k8s.io, application/json",
+                Some(Form::Objects),
+            ),
+            (
+                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+                Some(Form::Metadata),
+            ),
             ("application/vnd.kubernetes.protobuf", None),
         ] {
             assert_eq!(form(accept).ok(), expected, "{accept}");

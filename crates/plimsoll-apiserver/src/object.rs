@@ -23,7 +23,12 @@ pub(crate) type Object = Arc<Stored>;
 
 impl Stored {
     pub(crate) fn new(rv: u64, value: Value) -> Object {
-        Arc::new(Self { rv, value: Arc::new(value), json: OnceLock::new(), as_event: OnceLock::new() })
+        Arc::new(Self {
+            rv,
+            value: Arc::new(value),
+            json: OnceLock::new(),
+            as_event: OnceLock::new(),
+        })
     }
 
     /// The object as a reader of `resource` sees it, serialised once however many readers there are.
@@ -31,7 +36,9 @@ impl Stored {
         if resource.id == resource.storage_id {
             return self.json.get_or_init(|| to_json(&self.value)).clone();
         }
-        self.as_event.get_or_init(|| to_json(&event::to_events_v1(&self.value))).clone()
+        self.as_event
+            .get_or_init(|| to_json(&event::to_events_v1(&self.value)))
+            .clone()
     }
 
     /// The object as a reader of `resource` sees it.
@@ -106,7 +113,11 @@ pub(crate) fn object_at<'a>(value: &'a mut Value, key: &str) -> &'a mut Map<Stri
 
 /// A string in `metadata`; empty when absent.
 pub(crate) fn meta_str<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get("metadata").and_then(|m| m.get(key)).and_then(Value::as_str).unwrap_or_default()
+    value
+        .get("metadata")
+        .and_then(|m| m.get(key))
+        .and_then(Value::as_str)
+        .unwrap_or_default()
 }
 
 /// A string at a path of keys; empty when absent.
@@ -129,7 +140,9 @@ pub(crate) fn set_resource_version(value: &mut Value, rv: u64) {
 
 /// Whether `metadata.finalizers` holds anything.
 pub(crate) fn has_finalizers(value: &Value) -> bool {
-    at(value, &["metadata", "finalizers"]).and_then(Value::as_array).is_some_and(|f| !f.is_empty())
+    at(value, &["metadata", "finalizers"])
+        .and_then(Value::as_array)
+        .is_some_and(|f| !f.is_empty())
 }
 
 /// Whether the object waits to be deleted.
@@ -139,7 +152,11 @@ pub(crate) fn is_terminating(value: &Value) -> bool {
 
 /// The key of an object in its table: `namespace/name`, or the bare name outside namespaces. Its order is etcd's.
 pub(crate) fn key(namespace: &str, name: &str) -> String {
-    if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
+    if namespace.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{namespace}/{name}")
+    }
 }
 
 #[cfg(test)]
@@ -153,15 +170,24 @@ mod tests {
     fn the_type_comes_first_and_its_length_is_known() {
         let config_maps = find("", "v1", "configmaps").expect("configmaps");
         let bytes = to_json(&json!({ "apiVersion": "v1", "binaryData": {}, "kind": "ConfigMap", "metadata": {} }));
-        assert_eq!(&bytes[..], br#"{"kind":"ConfigMap","apiVersion":"v1","binaryData":{},"metadata":{}}"#);
-        assert_eq!(&bytes[type_prefix_len(config_maps)..], br#""binaryData":{},"metadata":{}}"#);
+        assert_eq!(
+            &bytes[..],
+            br#"{"kind":"ConfigMap","apiVersion":"v1","binaryData":{},"metadata":{}}"#
+        );
+        assert_eq!(
+            &bytes[type_prefix_len(config_maps)..],
+            br#""binaryData":{},"metadata":{}}"#
+        );
     }
 
     #[test]
     fn a_restamped_copy_differs_in_its_version_only() {
         let old = Stored::new(3, json!({ "metadata": { "name": "a", "resourceVersion": "3" } }));
         let new = old.restamped(9);
-        assert_eq!(*new.value, json!({ "metadata": { "name": "a", "resourceVersion": "9" } }));
+        assert_eq!(
+            *new.value,
+            json!({ "metadata": { "name": "a", "resourceVersion": "9" } })
+        );
         assert_eq!(meta_str(&old.value, "resourceVersion"), "3");
     }
 }

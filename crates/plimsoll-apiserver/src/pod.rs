@@ -22,7 +22,9 @@ pub(crate) fn prepare_for_create(pod: &mut Value, now: Timestamp) {
 
 /// Whether a scheduling gate holds the pod back.
 pub(crate) fn has_gates(pod: &Value) -> bool {
-    at(pod, &["spec", "schedulingGates"]).and_then(Value::as_array).is_some_and(|gates| !gates.is_empty())
+    at(pod, &["spec", "schedulingGates"])
+        .and_then(Value::as_array)
+        .is_some_and(|gates| !gates.is_empty())
 }
 
 fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
@@ -38,11 +40,16 @@ pub(crate) fn qos_class(pod: &Value) -> &'static str {
     let of_pod = spec_resources.filter(|r| at(r, &["requests"]).is_some() || at(r, &["limits"]).is_some());
     let resources: Vec<&Value> = match of_pod {
         Some(resources) => vec![resources],
-        None => containers(pod).map(|c| c.get("resources").unwrap_or(&Value::Null)).collect(),
+        None => containers(pod)
+            .map(|c| c.get("resources").unwrap_or(&Value::Null))
+            .collect(),
     };
     let amounts = |resources: &Value, of: &str| -> Map<String, Value> {
         let amounts = at(resources, &[of]).and_then(Value::as_object).into_iter().flatten();
-        amounts.filter(|(k, v)| COMPUTE.contains(&k.as_str()) && !is_zero(v)).map(|(k, v)| (k.clone(), v.clone())).collect()
+        amounts
+            .filter(|(k, v)| COMPUTE.contains(&k.as_str()) && !is_zero(v))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect()
     };
     let mut best_effort = true;
     let mut guaranteed = !resources.is_empty();
@@ -64,7 +71,11 @@ pub(crate) fn qos_class(pod: &Value) -> &'static str {
 fn is_zero(quantity: &Value) -> bool {
     match quantity {
         Value::String(text) => {
-            text.starts_with('0') && text.trim_end_matches(char::is_alphabetic).bytes().all(|b| b == b'0' || b == b'.')
+            text.starts_with('0')
+                && text
+                    .trim_end_matches(char::is_alphabetic)
+                    .bytes()
+                    .all(|b| b == b'0' || b == b'.')
         }
         Value::Number(number) => number.as_f64() == Some(0.0),
         _ => true,
@@ -84,11 +95,15 @@ pub(crate) fn set_condition(pod: &mut Value, now: Timestamp, kind: &str, status:
             condition[key] = text.into();
         }
     }
-    let conditions = object_at(pod, "status").entry("conditions").or_insert_with(|| json!([]));
+    let conditions = object_at(pod, "status")
+        .entry("conditions")
+        .or_insert_with(|| json!([]));
     if !conditions.is_array() {
         *conditions = json!([]);
     }
-    let Some(conditions) = conditions.as_array_mut() else { return };
+    let Some(conditions) = conditions.as_array_mut() else {
+        return;
+    };
     match conditions.iter_mut().find(|c| c["type"] == kind) {
         Some(old) => {
             if old["status"] == status {
@@ -102,8 +117,13 @@ pub(crate) fn set_condition(pod: &mut Value, now: Timestamp, kind: &str, status:
 
 /// The status of a pod's condition; empty when it has none of that type.
 pub(crate) fn condition_status<'a>(pod: &'a Value, kind: &str) -> &'a str {
-    let conditions = at(pod, &["status", "conditions"]).and_then(Value::as_array).into_iter().flatten();
-    let found = conditions.filter(|c| c["type"] == kind).find_map(|c| c["status"].as_str());
+    let conditions = at(pod, &["status", "conditions"])
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
+    let found = conditions
+        .filter(|c| c["type"] == kind)
+        .find_map(|c| c["status"].as_str());
     found.unwrap_or_default()
 }
 
@@ -120,8 +140,12 @@ pub(crate) fn keep_all_but(part: Part, new: &mut Value, old: &Value) {
         return;
     }
     for list in ["containers", "initContainers"] {
-        let Some(theirs) = at(&asked, &["spec", list]).and_then(Value::as_array) else { continue };
-        let Some(ours) = new["spec"].get_mut(list).and_then(Value::as_array_mut) else { continue };
+        let Some(theirs) = at(&asked, &["spec", list]).and_then(Value::as_array) else {
+            continue;
+        };
+        let Some(ours) = new["spec"].get_mut(list).and_then(Value::as_array_mut) else {
+            continue;
+        };
         for (ours, theirs) in ours.iter_mut().zip(theirs) {
             for field in ["resources", "resizePolicy"] {
                 if let Some(value) = theirs.get(field) {
@@ -141,7 +165,10 @@ mod tests {
         let pod = |containers: Value| json!({ "spec": { "containers": containers } });
         for (containers, class) in [
             (json!([{}]), "BestEffort"),
-            (json!([{ "resources": { "requests": { "example.com/x": "1" } } }]), "BestEffort"),
+            (
+                json!([{ "resources": { "requests": { "example.com/x": "1" } } }]),
+                "BestEffort",
+            ),
             (json!([{ "resources": { "requests": { "cpu": "0" } } }]), "BestEffort"),
             (json!([{ "resources": { "requests": { "cpu": "1" } } }]), "Burstable"),
             (
@@ -163,10 +190,16 @@ mod tests {
         let mut pod = json!({});
         set_condition(&mut pod, time(10), "PodScheduled", "False", "Unschedulable", "a");
         set_condition(&mut pod, time(20), "PodScheduled", "False", "Unschedulable", "b");
-        assert_eq!(pod["status"]["conditions"][0]["lastTransitionTime"], "1970-01-01T00:00:10Z");
+        assert_eq!(
+            pod["status"]["conditions"][0]["lastTransitionTime"],
+            "1970-01-01T00:00:10Z"
+        );
         assert_eq!(pod["status"]["conditions"][0]["message"], "b");
         set_condition(&mut pod, time(30), "PodScheduled", "True", "", "");
-        assert_eq!(pod["status"]["conditions"][0]["lastTransitionTime"], "1970-01-01T00:00:30Z");
+        assert_eq!(
+            pod["status"]["conditions"][0]["lastTransitionTime"],
+            "1970-01-01T00:00:30Z"
+        );
         assert_eq!(condition_status(&pod, "PodScheduled"), "True");
         assert_eq!(pod["status"]["conditions"].as_array().map(Vec::len), Some(1));
     }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Longest time a request that is no watch may take.
-const MAX_TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_TIMEOUT: Duration = Duration::from_mins(1);
 /// Longest time a write may take.
 const MAX_WRITE_TIMEOUT: Duration = Duration::from_secs(34);
 
@@ -51,9 +51,10 @@ impl Query {
     pub(crate) fn number(&self, key: &str) -> Result<Option<i64>, ApiError> {
         match self.get(key) {
             "" => Ok(None),
-            text => text.parse().map(Some).map_err(|_| {
-                ApiError::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))
-            }),
+            text => text
+                .parse()
+                .map(Some)
+                .map_err(|_| ApiError::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))),
         }
     }
 
@@ -195,7 +196,11 @@ impl Request {
 
     /// How long the server works on the request: the `timeout` parameter, bounded as kube-apiserver bounds it.
     pub(crate) fn timeout(&self) -> Result<Duration, ApiError> {
-        let bound = if self.is_write() { MAX_WRITE_TIMEOUT } else { MAX_TIMEOUT };
+        let bound = if self.is_write() {
+            MAX_WRITE_TIMEOUT
+        } else {
+            MAX_TIMEOUT
+        };
         match self.query.get("timeout") {
             "" => Ok(bound),
             text => match duration::parse(text) {
@@ -236,13 +241,22 @@ mod tests {
         for (path, expected) in [
             ("/api/v1/pods", Some(("pods", "", "", ""))),
             ("/api/v1/namespaces/n/pods/p", Some(("pods", "n", "p", ""))),
-            ("/api/v1/namespaces/n/pods/p/binding", Some(("pods", "n", "p", "binding"))),
+            (
+                "/api/v1/namespaces/n/pods/p/binding",
+                Some(("pods", "n", "p", "binding")),
+            ),
             ("/api/v1/namespaces", Some(("namespaces", "", "", ""))),
             ("/api/v1/namespaces/n", Some(("namespaces", "", "n", ""))),
             ("/api/v1/namespaces/n/status", Some(("namespaces", "", "n", "status"))),
             ("/api/v1/namespaces/n/bindings", Some(("bindings", "n", "", ""))),
-            ("/apis/apps/v1/namespaces/n/replicasets/r", Some(("replicasets.apps", "n", "r", ""))),
-            ("/apis/storage.k8s.io/v1/csinodes/a", Some(("csinodes.storage.k8s.io", "", "a", ""))),
+            (
+                "/apis/apps/v1/namespaces/n/replicasets/r",
+                Some(("replicasets.apps", "n", "r", "")),
+            ),
+            (
+                "/apis/storage.k8s.io/v1/csinodes/a",
+                Some(("csinodes.storage.k8s.io", "", "a", "")),
+            ),
             ("/api/v1/pods/p", None),
             ("/api/v1/namespaces/n/nodes", None),
             ("/apis/apps/v1", None),

@@ -19,9 +19,8 @@ pub(crate) struct Selector {
 impl Selector {
     pub(crate) fn parse(resource: &Resource, labels: &str, fields: &str) -> Result<Self, ApiError> {
         Ok(Self {
-            labels: LabelSelector::parse(labels).map_err(|why| {
-                ApiError::bad_request(format!("unable to parse requirement: {why}"))
-            })?,
+            labels: LabelSelector::parse(labels)
+                .map_err(|why| ApiError::bad_request(format!("unable to parse requirement: {why}")))?,
             fields: FieldSelector::parse(resource, fields).map_err(ApiError::bad_request)?,
         })
     }

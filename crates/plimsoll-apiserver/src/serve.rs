@@ -157,17 +157,19 @@ where
 {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new());
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(MAX_CONCURRENT_STREAMS);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(MAX_CONCURRENT_STREAMS);
     let connection = builder.serve_connection(TokioIo::new(io), service);
     let mut connection = std::pin::pin!(connection);
     let finished = stop.run_until_cancelled(connection.as_mut()).await;
-    let result = match finished {
-        Some(result) => result,
-        None => {
-            connection.as_mut().graceful_shutdown();
-            // A watch would go on for many minutes: it is cut.
-            tokio::time::timeout(SHUTDOWN_GRACE, connection).await.unwrap_or(Ok(()))
-        }
+    let result = if let Some(result) = finished {
+        result
+    } else {
+        connection.as_mut().graceful_shutdown();
+        // A watch would go on for many minutes: it is cut.
+        tokio::time::timeout(SHUTDOWN_GRACE, connection).await.unwrap_or(Ok(()))
     };
     if let Err(error) = result {
         tracing::debug!(%error, "connection ended with an error");

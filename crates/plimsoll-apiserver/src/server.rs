@@ -60,7 +60,9 @@ impl Default for Config {
 
 impl std::fmt::Debug for Config {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Config").field("seed", &self.seed).finish_non_exhaustive()
+        out.debug_struct("Config")
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
     }
 }
 
@@ -156,7 +158,9 @@ impl ApiServer {
             tokens: config.tokens,
             late: TaskTracker::new(),
         };
-        let server = Self { shared: Arc::new(shared) };
+        let server = Self {
+            shared: Arc::new(shared),
+        };
         server.furnish();
         server
     }
@@ -174,7 +178,9 @@ impl ApiServer {
         ] {
             let description = match what {
                 "node" => "Used for system critical pods that must not be moved from their current node.",
-                _ => "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+                _ => {
+                    "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."
+                }
             };
             let class = json!({ "metadata": { "name": name }, "value": value, "description": description });
             if let Err(error) = self.create(admission::priority_classes(), "", class) {
@@ -206,12 +212,14 @@ impl ApiServer {
 
     /// All objects of a kind, ordered by namespace and name.
     pub fn snapshot(&self, resource: &'static Resource) -> Vec<Arc<Value>> {
-        self.shared.read(|store| store.table(resource).values().map(|o| o.view(resource)).collect())
+        self.shared
+            .read(|store| store.table(resource).values().map(|o| o.view(resource)).collect())
     }
 
     /// One object; cluster-wide kinds have the empty namespace.
     pub fn get(&self, resource: &'static Resource, namespace: &str, name: &str) -> Option<Arc<Value>> {
-        self.shared.read(|store| store.get(resource, &key(namespace, name)).map(|o| o.view(resource)))
+        self.shared
+            .read(|store| store.get(resource, &key(namespace, name)).map(|o| o.view(resource)))
     }
 
     /// Every mutation so far, oldest first; empty when history is not kept.
@@ -220,7 +228,12 @@ impl ApiServer {
     }
 
     fn writer(&self, verb: &'static str) -> Writer {
-        Writer { verb, user_agent: Arc::from(""), now: self.shared.now(), dry_run: false }
+        Writer {
+            verb,
+            user_agent: Arc::from(""),
+            now: self.shared.now(),
+            dry_run: false,
+        }
     }
 
     /// Creates an object, with the same checks and admission as over HTTP, and no faults.
@@ -229,7 +242,9 @@ impl ApiServer {
     /// As the same request would be answered.
     pub fn create(&self, resource: &'static Resource, namespace: &str, object: Value) -> Result<Arc<Value>, ApiError> {
         let writer = self.writer("create");
-        let created = self.shared.transact(|store| create(store, &writer, resource, namespace, object))?;
+        let created = self
+            .shared
+            .transact(|store| create(store, &writer, resource, namespace, object))?;
         Ok(created.view(resource))
     }
 
@@ -263,10 +278,18 @@ impl ApiServer {
         object: Value,
     ) -> Result<Arc<Value>, ApiError> {
         let name = crate::object::meta_str(&object, "name").to_owned();
-        let change =
-            Change { resource, part, namespace, name: &name, may_create: false, uid_is_precondition: true };
+        let change = Change {
+            resource,
+            part,
+            namespace,
+            name: &name,
+            may_create: false,
+            uid_is_precondition: true,
+        };
         let writer = self.writer(verb);
-        let updated = self.shared.transact(|store| update(store, &writer, change, |_, _| Ok(object)))?;
+        let updated = self
+            .shared
+            .transact(|store| update(store, &writer, change, |_, _| Ok(object)))?;
         Ok(updated.object.view(resource))
     }
 
@@ -307,7 +330,14 @@ impl ApiServer {
         name: &str,
         modify: impl FnOnce(&mut Value),
     ) -> Result<Arc<Value>, ApiError> {
-        let change = Change { resource, part, namespace, name, may_create: false, uid_is_precondition: true };
+        let change = Change {
+            resource,
+            part,
+            namespace,
+            name,
+            may_create: false,
+            uid_is_precondition: true,
+        };
         let writer = self.writer(verb);
         let updated = self.shared.transact(|store| {
             update(store, &writer, change, |_, current| {
@@ -326,7 +356,9 @@ impl ApiServer {
     pub fn delete(&self, resource: &'static Resource, namespace: &str, name: &str) -> Result<Arc<Value>, ApiError> {
         let writer = self.writer("delete");
         let options = DeleteOptions::now();
-        let deleted = self.shared.transact(|store| delete(store, &writer, resource, namespace, name, &options))?;
+        let deleted = self
+            .shared
+            .transact(|store| delete(store, &writer, resource, namespace, name, &options))?;
         Ok(deleted.object.view(resource))
     }
 
@@ -337,7 +369,8 @@ impl ApiServer {
     pub fn bind(&self, namespace: &str, pod: &str, node: &str) -> Result<(), ApiError> {
         let binding = json!({ "metadata": { "name": pod }, "target": { "kind": "Node", "name": node } });
         let writer = self.writer("bind");
-        self.shared.transact(|store| binding::bind(store, &writer, namespace, pod, binding))
+        self.shared
+            .transact(|store| binding::bind(store, &writer, namespace, pod, binding))
     }
 
     /// Plays the kubelets: removes every pod whose grace has run out by the server's clock, and says how many.
@@ -349,12 +382,18 @@ impl ApiServer {
         };
         let writer = self.writer("delete");
         self.shared.transact(|store| {
-            let keys: Vec<String> =
-                store.table(admission::pods()).iter().filter(|(_, pod)| due(pod)).map(|(key, _)| key.clone()).collect();
+            let keys: Vec<String> = store
+                .table(admission::pods())
+                .iter()
+                .filter(|(_, pod)| due(pod))
+                .map(|(key, _)| key.clone())
+                .collect();
             let options = DeleteOptions::now();
             let reap = |key: &String| {
                 let (namespace, name) = key.split_once('/')?;
-                delete(store, &writer, admission::pods(), namespace, name, &options).ok().filter(|d| d.gone)
+                delete(store, &writer, admission::pods(), namespace, name, &options)
+                    .ok()
+                    .filter(|d| d.gone)
             };
             keys.iter().filter_map(reap).count()
         })

@@ -16,7 +16,7 @@ use http_body::Body;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::{
     sync::oneshot,
-    time::{Instant, sleep, sleep_until, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 
 use crate::{
@@ -162,6 +162,10 @@ async fn handle(shared: Arc<Shared>, request: Request, body: Bytes) -> Result<Re
     if request.verb() == "watch" {
         // A watch has no time-out but its own.
         hold_back(&shared, &plan).await;
+        if request.query.flag("sendInitialEvents") {
+            let version = request.query.get("resourceVersion").parse().unwrap_or(0);
+            shared.reached(version, FRESHNESS_TIMEOUT).await;
+        }
         return Ok(watch(&shared, &request, &target, plan));
     }
     let deadline = Instant::now() + timeout;
@@ -257,12 +261,9 @@ async fn apply_late(
         // Nobody may be listening any more: that is what this fault is about.
         let _ = sender.send(run(&shared, &request, &target, &body, plan).await);
     });
-    #[expect(clippy::disallowed_macros, reason = "biased")]
-    {
-        tokio::select! {
-            biased;
-            () = sleep_until(deadline) => Ok(respond(Answer::error(&timed_out))),
-            result = receiver => result.unwrap_or(Err(ConnectionLost)),
-        }
+    match timeout_at(deadline, receiver).await {
+        Ok(Ok(result)) if Instant::now() < deadline => result,
+        Ok(Err(_)) => Err(ConnectionLost),
+        _ => Ok(respond(Answer::error(&timed_out))),
     }
 }

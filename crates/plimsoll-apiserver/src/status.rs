@@ -27,13 +27,21 @@ pub struct ApiError {
 
 impl ApiError {
     fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, continue_token: None }
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: None,
+            continue_token: None,
+        }
     }
 
     /// Sets one entry of `details`.
     #[must_use]
     pub fn detail(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.details.get_or_insert_default().insert(key.to_owned(), value.into());
+        self.details
+            .get_or_insert_default()
+            .insert(key.to_owned(), value.into());
         self
     }
 
@@ -52,7 +60,11 @@ impl ApiError {
     #[must_use]
     pub fn cause(mut self, reason: &str, message: impl Into<String>, field: &str) -> Self {
         let mut cause = Map::new();
-        for (key, value) in [("reason", reason.to_owned()), ("message", message.into()), ("field", field.to_owned())] {
+        for (key, value) in [
+            ("reason", reason.to_owned()),
+            ("message", message.into()),
+            ("field", field.to_owned()),
+        ] {
             if !value.is_empty() {
                 cause.insert(key.to_owned(), value.into());
             }
@@ -89,7 +101,11 @@ impl ApiError {
 
     /// 409 Conflict on `kind` of `group` (a plural name, a kind, or `pods/binding`).
     pub fn conflict(group: &str, kind: &str, name: &str, why: &str) -> Self {
-        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let qualified = if group.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind}.{group}")
+        };
         let message = format!("Operation cannot be fulfilled on {qualified} \"{name}\": {why}");
         Self::new(StatusCode::CONFLICT, "Conflict", message).about(group, kind, name)
     }
@@ -136,10 +152,13 @@ impl ApiError {
 
     /// 422 with one cause per broken field; `kind` may be qualified by its group.
     pub fn invalid(group: &str, kind: &str, name: &str, causes: &[Cause]) -> Self {
-        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let qualified = if group.is_empty() {
+            kind.to_owned()
+        } else {
+            format!("{kind}.{group}")
+        };
         let message = format!("{qualified} \"{name}\" is invalid: {}", cause::join(causes));
-        let mut error =
-            Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(group, kind, name);
+        let mut error = Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).about(group, kind, name);
         for cause in causes {
             error = error.cause(cause.kind.reason(), cause.message.as_str(), &cause.field);
         }
@@ -166,13 +185,21 @@ impl ApiError {
     /// 429, with the seconds to wait; 0 leaves them out.
     pub fn too_many_requests(message: impl Into<String>, retry_after_seconds: u32) -> Self {
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message);
-        if retry_after_seconds == 0 { error } else { error.detail("retryAfterSeconds", retry_after_seconds) }
+        if retry_after_seconds == 0 {
+            error
+        } else {
+            error.detail("retryAfterSeconds", retry_after_seconds)
+        }
     }
 
     /// 500.
     pub fn internal(message: &str) -> Self {
-        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", format!("Internal error occurred: {message}"))
-            .cause("", message, "")
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "InternalError",
+            format!("Internal error occurred: {message}"),
+        )
+        .cause("", message, "")
     }
 
     /// A failure of any code, for injected faults.
@@ -210,7 +237,8 @@ impl ApiError {
 
     /// 415.
     pub fn unsupported_media_type(supported: &str) -> Self {
-        let message = format!("the body of the request was in an unknown format - accepted media types include: {supported}");
+        let message =
+            format!("the body of the request was in an unknown format - accepted media types include: {supported}");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
     }
 
@@ -221,7 +249,11 @@ impl ApiError {
 
     /// Seconds for a `Retry-After` header, if the error asks the client to wait.
     pub fn retry_after_seconds(&self) -> Option<u64> {
-        self.details.as_ref()?.get("retryAfterSeconds")?.as_u64().filter(|s| *s > 0)
+        self.details
+            .as_ref()?
+            .get("retryAfterSeconds")?
+            .as_u64()
+            .filter(|s| *s > 0)
     }
 
     /// The `Status` object.
@@ -274,9 +306,20 @@ mod tests {
 
     #[test]
     fn several_causes_are_listed_in_brackets() {
-        let error = ApiError::invalid("", "Pod", "a", &[Cause::required("spec.a", ""), Cause::required("spec.b", "")]);
-        assert_eq!(error.message, "Pod \"a\" is invalid: [spec.a: Required value, spec.b: Required value]");
-        assert_eq!(error.to_status()["details"]["causes"][1]["reason"], "FieldValueRequired");
+        let error = ApiError::invalid(
+            "",
+            "Pod",
+            "a",
+            &[Cause::required("spec.a", ""), Cause::required("spec.b", "")],
+        );
+        assert_eq!(
+            error.message,
+            "Pod \"a\" is invalid: [spec.a: Required value, spec.b: Required value]"
+        );
+        assert_eq!(
+            error.to_status()["details"]["causes"][1]["reason"],
+            "FieldValueRequired"
+        );
     }
 
     #[test]

@@ -99,7 +99,11 @@ impl Store {
         self.rv += 1;
         set_resource_version(&mut value, self.rv);
         let object = Stored::new(self.rv, value);
-        let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+        let kind = if previous.is_some() {
+            ChangeKind::Modified
+        } else {
+            ChangeKind::Added
+        };
         self.tables[resource.storage_id].insert(key.to_owned(), Arc::clone(&object));
         self.record(writer, resource, key, kind, Arc::clone(&object), previous);
         object
@@ -114,7 +118,14 @@ impl Store {
         self.tables[resource.storage_id].remove(key);
         self.rv += 1;
         let object = previous.restamped(self.rv);
-        self.record(writer, resource, key, ChangeKind::Deleted, Arc::clone(&object), Some(previous));
+        self.record(
+            writer,
+            resource,
+            key,
+            ChangeKind::Deleted,
+            Arc::clone(&object),
+            Some(previous),
+        );
         Some(object)
     }
 
@@ -139,14 +150,18 @@ impl Store {
             });
         }
         self.touched.insert(resource.storage_id);
-        self.log.push(Change::new(self.rv, resource.storage_id, kind, key, object, previous));
+        self.log
+            .push(Change::new(self.rv, resource.storage_id, kind, key, object, previous));
     }
 
     /// A fresh UID (version 4), the same for the same seed and the same requests before it.
     pub(crate) fn new_uid(&mut self) -> String {
         let mut bytes = [0; 16];
         self.rng.fill_bytes(&mut bytes);
-        uuid::Builder::from_random_bytes(bytes).into_uuid().hyphenated().to_string()
+        uuid::Builder::from_random_bytes(bytes)
+            .into_uuid()
+            .hyphenated()
+            .to_string()
     }
 
     /// A generated name: `prefix` (shortened as upstream) and five random signs.

@@ -54,7 +54,7 @@ pub(crate) fn prepare_for_create(resource: &Resource, value: &mut Value, now: Ti
         ("", "pods") => pod::prepare_for_create(value, now),
         ("", "namespaces") => {
             value["status"] = json!({ "phase": "Active" });
-            let finalizers = &mut object_at(value, "spec")
+            let finalizers = object_at(value, "spec")
                 .entry("finalizers")
                 .or_insert_with(|| json!([]));
             if let Some(finalizers) = finalizers.as_array_mut()
@@ -121,7 +121,13 @@ fn prepare_status(resource: &Resource, new: &mut Value, old: &Value) {
         }
         ("apps" | "batch", _) => keep_metadata(new, old, "labels"),
         ("resource.k8s.io" | "scheduling.k8s.io", _) => {
-            for name in ["labels", "annotations", "finalizers", "ownerReferences", "managedFields"] {
+            for name in [
+                "labels",
+                "annotations",
+                "finalizers",
+                "ownerReferences",
+                "managedFields",
+            ] {
                 keep_metadata(new, old, name);
             }
         }
@@ -183,11 +189,19 @@ mod tests {
     #[test]
     fn status_sent_at_creation_is_kept_for_nodes_only() {
         let mut node = json!({ "status": { "allocatable": {} } });
-        prepare_for_create(find("", "v1", "nodes").expect("nodes"), &mut node, Timestamp::UNIX_EPOCH);
+        prepare_for_create(
+            find("", "v1", "nodes").expect("nodes"),
+            &mut node,
+            Timestamp::UNIX_EPOCH,
+        );
         assert_eq!(node["status"], json!({ "allocatable": {} }));
 
         let mut budget = json!({ "status": { "disruptionsAllowed": 3 } });
-        prepare_for_create(find("policy", "v1", "poddisruptionbudgets").expect("budgets"), &mut budget, Timestamp::UNIX_EPOCH);
+        prepare_for_create(
+            find("policy", "v1", "poddisruptionbudgets").expect("budgets"),
+            &mut budget,
+            Timestamp::UNIX_EPOCH,
+        );
         assert_eq!(budget["status"], json!({}));
         assert_eq!(budget["metadata"]["generation"], 1);
     }

@@ -42,7 +42,12 @@ pub(crate) fn update(
     change: Change<'_>,
     make: impl FnOnce(&mut Store, Option<&Value>) -> Result<Value, ApiError>,
 ) -> Result<Updated, ApiError> {
-    let Change { resource, namespace, name, .. } = change;
+    let Change {
+        resource,
+        namespace,
+        name,
+        ..
+    } = change;
     let key = key(namespace, name);
     let Some(current) = store.get(resource, &key).cloned() else {
         if !change.may_create || change.part != Part::Main {
@@ -59,22 +64,35 @@ pub(crate) fn update(
     check_name(&new, name)?;
     check_uid(change, &new, &old)?;
     check_version(resource, name, &new, &current)?;
-    settle(store, change, &mut new, &old, writer)?;
+    settle(store, change, &mut new, &old)?;
 
     if is_finished(&new, &old) {
         let stored = stored_form(resource, new);
         store.remove(writer, resource, &key);
-        return Ok(Updated { object: Stored::new(current.rv, stored), created: false });
+        return Ok(Updated {
+            object: Stored::new(current.rv, stored),
+            created: false,
+        });
     }
     let stored = stored_form(resource, new);
     if stored == *current.value {
-        return Ok(Updated { object: current, created: false });
+        return Ok(Updated {
+            object: current,
+            created: false,
+        });
     }
-    Ok(Updated { object: store.put(writer, resource, &key, stored), created: false })
+    Ok(Updated {
+        object: store.put(writer, resource, &key, stored),
+        created: false,
+    })
 }
 
 fn stored_form(resource: &Resource, value: Value) -> Value {
-    if resource.storage == Storage::CoreEvents { event::to_core(&value) } else { value }
+    if resource.storage == Storage::CoreEvents {
+        event::to_core(&value)
+    } else {
+        value
+    }
 }
 
 fn check_name(value: &Value, name: &str) -> Result<(), ApiError> {
@@ -97,7 +115,12 @@ fn check_uid(change: Change<'_>, new: &Value, old: &Value) -> Result<(), ApiErro
     if asked.is_empty() || asked == is {
         return Ok(());
     }
-    let Change { resource, namespace, name, .. } = change;
+    let Change {
+        resource,
+        namespace,
+        name,
+        ..
+    } = change;
     if change.uid_is_precondition {
         return Err(uid_conflict(resource, namespace, name, asked, is));
     }
@@ -107,9 +130,12 @@ fn check_uid(change: Change<'_>, new: &Value, old: &Value) -> Result<(), ApiErro
 
 /// 409 for a write meant for another object of the same name.
 pub(crate) fn uid_conflict(resource: &Resource, namespace: &str, name: &str, asked: &str, is: &str) -> ApiError {
-    precondition_conflict(resource, namespace, name, &format!(
-        "Precondition failed: UID in precondition: {asked}, UID in object meta: {is}"
-    ))
+    precondition_conflict(
+        resource,
+        namespace,
+        name,
+        &format!("Precondition failed: UID in precondition: {asked}, UID in object meta: {is}"),
+    )
 }
 
 /// 409 for a failed precondition on a write, worded as the storage layer does.
@@ -142,21 +168,21 @@ fn check_version(resource: &Resource, name: &str, new: &Value, current: &Stored)
         let cause = Cause::invalid("metadata.resourceVersion", &0.into(), "must be specified for an update");
         return Err(ApiError::invalid(resource.group, resource.plural, name, &[cause]));
     }
-    let asked: u64 = asked.parse().map_err(|_| {
-        ApiError::bad_request(format!("strconv.ParseUint: parsing \"{asked}\": invalid syntax"))
-    })?;
-    if asked == current.rv { Ok(()) } else { Err(ApiError::modified(resource, name)) }
+    let asked: u64 = asked
+        .parse()
+        .map_err(|_| ApiError::bad_request(format!("strconv.ParseUint: parsing \"{asked}\": invalid syntax")))?;
+    if asked == current.rv {
+        Ok(())
+    } else {
+        Err(ApiError::modified(resource, name))
+    }
 }
 
 /// Puts back what no update may change, runs admission and validation.
-fn settle(
-    store: &Store,
-    change: Change<'_>,
-    new: &mut Value,
-    old: &Value,
-    _writer: &Writer,
-) -> Result<(), ApiError> {
-    let Change { resource, part, name, .. } = change;
+fn settle(store: &Store, change: Change<'_>, new: &mut Value, old: &Value) -> Result<(), ApiError> {
+    let Change {
+        resource, part, name, ..
+    } = change;
     for field in ["uid", "creationTimestamp", "resourceVersion", "selfLink"] {
         keep_metadata(new, old, field);
     }

@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, timeout_at};
 
 pub(crate) use plan::WatchRequest;
 
@@ -28,7 +28,7 @@ use crate::{
 /// The annotation on the bookmark that ends the initial events of a streaming list.
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 /// How often a quiet watch hears of the newest version.
-const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+const BOOKMARK_PERIOD: Duration = Duration::from_mins(1);
 /// How long before its end a watch gets a last bookmark.
 const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 /// How long a streaming list waits for a version that is still to come.
@@ -58,7 +58,10 @@ pub(crate) struct Watcher {
 
 enum State {
     /// Objects still to be shown as `ADDED`, and what to do after them.
-    Initial { objects: Vec<Object>, end_mark: bool },
+    Initial {
+        objects: Vec<Object>,
+        end_mark: bool,
+    },
     Following,
     /// Nothing but this line, then the end.
     Failed(Value),
@@ -71,9 +74,9 @@ impl Watcher {
         let now = Instant::now();
         let (cursor, state, timeout) = shared.transact(|store| {
             let (cursor, state) = begin(store, &request, &faults);
-            let timeout = request.timeout.unwrap_or_else(|| {
-                Duration::from_secs(1800 + store.random_below(1800))
-            });
+            let timeout = request
+                .timeout
+                .unwrap_or_else(|| Duration::from_secs(1800 + store.random_below(1800)));
             (cursor, state, timeout)
         });
         let mut watcher = Self {
@@ -119,14 +122,8 @@ impl Watcher {
                 Ready::Nothing => {}
             }
             let wake = self.next_bookmark.map_or(self.deadline, |at| at.min(self.deadline));
-            #[expect(clippy::disallowed_macros, reason = "biased")]
-            {
-                tokio::select! {
-                    biased;
-                    () = changed => {}
-                    () = sleep_until(wake) => {}
-                }
-            }
+            // Which of the two it was shows in what is ready next.
+            let _ = timeout_at(wake, changed).await;
         }
     }
 
@@ -198,7 +195,11 @@ impl Watcher {
             self.state = State::Ended;
             return Ready::Chunk(Chunk::Cut(bytes));
         }
-        if bytes.is_empty() { Ready::Nothing } else { Ready::Chunk(Chunk::Lines(bytes)) }
+        if bytes.is_empty() {
+            Ready::Nothing
+        } else {
+            Ready::Chunk(Chunk::Lines(bytes))
+        }
     }
 
     fn render_change(&self, kind: ChangeKind, change: &Change) -> Bytes {
@@ -213,7 +214,12 @@ impl Watcher {
         match self.request.form {
             Form::Objects => crate::store::watch_line(kind, &object.json(resource)),
             Form::Table => {
-                let table = to_table(resource, &object.view(resource), self.request.include, self.shared.now());
+                let table = to_table(
+                    resource,
+                    &object.view(resource),
+                    self.request.include,
+                    self.shared.now(),
+                );
                 line(kind, &table)
             }
             Form::Metadata => line(kind, &partial_metadata(&object.view(resource))),
@@ -259,7 +265,12 @@ struct Batch {
 
 impl Batch {
     fn new(cut_after: Option<u64>, events: u64) -> Self {
-        Self { bytes: BytesMut::new(), events, cut_after, cut: false }
+        Self {
+            bytes: BytesMut::new(),
+            events,
+            cut_after,
+            cut: false,
+        }
     }
 
     fn push(&mut self, line: &Bytes) {
@@ -285,17 +296,23 @@ fn begin(store: &Store, request: &WatchRequest, faults: &WatchFaults) -> (u64, S
     }
     let list = |rv: u64, end_mark: bool| {
         let objects = store.table_at(request.resource, rv).ok()?;
-        let objects = objects.iter().filter(|(key, o)| request.selects(key, &o.value)).map(|(_, o)| o.clone()).collect();
+        let objects = objects
+            .iter()
+            .filter(|(key, o)| request.selects(key, &o.value))
+            .map(|(_, o)| o.clone())
+            .collect();
         Some((rv, State::Initial { objects, end_mark }))
     };
     let any = current.saturating_sub(faults.stale_by).max(store.log().oldest()).max(1);
     let started = match (request.initial_events, request.version) {
-        (Some(true), None) => list(current, request.bookmarks),
         (Some(true), Some(0)) => list(any, request.bookmarks),
         (Some(true), Some(rv)) if rv > current => {
-            return (current, State::Failed(ApiError::too_large_resource_version(rv, current).to_status()));
+            return (
+                current,
+                State::Failed(ApiError::too_large_resource_version(rv, current).to_status()),
+            );
         }
-        (Some(true), Some(_)) => list(current, request.bookmarks),
+        (Some(true), _) => list(current, request.bookmarks),
         (Some(false), None | Some(0)) => Some((current, State::Following)),
         (None, None) => list(current, false),
         (None, Some(0)) => list(any, false),
@@ -319,5 +336,7 @@ pub(crate) fn partial_metadata(object: &Value) -> Value {
 
 /// Whether an object under this key belongs to a namespace; the empty one is all of them.
 pub(crate) fn in_namespace(resource: &Resource, namespace: &str, key: &str) -> bool {
-    !resource.namespaced || namespace.is_empty() || key.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('/'))
+    !resource.namespaced
+        || namespace.is_empty()
+        || key.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -28,7 +28,13 @@ pub struct Rule {
 impl Rule {
     /// A rule that always fires on what matches.
     pub fn new(matching: Match, action: Action) -> Self {
-        Self { matching, action, skip: 0, times: None, probability: None }
+        Self {
+            matching,
+            action,
+            skip: 0,
+            times: None,
+            probability: None,
+        }
     }
 
     /// The same rule, firing this often at most.
@@ -60,7 +66,10 @@ pub struct Match {
 impl Match {
     /// Requests with one of these verbs.
     pub fn verbs(verbs: &[&str]) -> Self {
-        Self { verbs: verbs.iter().map(|v| (*v).to_owned()).collect(), ..Self::default() }
+        Self {
+            verbs: verbs.iter().map(|v| (*v).to_owned()).collect(),
+            ..Self::default()
+        }
     }
 
     /// Narrows to a kind.
@@ -93,19 +102,21 @@ impl Match {
 
     pub(crate) fn matches(&self, request: &Request) -> bool {
         let same = |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|w| w == is);
-        let agent = self.user_agent.as_deref().is_none_or(|part| request.user_agent.contains(part));
+        let agent = self
+            .user_agent
+            .as_deref()
+            .is_none_or(|part| request.user_agent.contains(part));
         let verb = self.verbs.is_empty() || self.verbs.iter().any(|v| v == request.verb());
-        let target = match &request.target {
-            Some(target) => {
-                self.resource.as_deref().is_none_or(|wanted| wanted == target.resource.group_resource())
-                    && same(&self.subresource, &target.subresource)
-                    && same(&self.namespace, &target.namespace)
-                    && same(&self.name, &target.name)
-            }
-            None => {
-                let parts = [&self.resource, &self.subresource, &self.namespace, &self.name];
-                parts.iter().all(|part| part.is_none())
-            }
+        let target = if let Some(target) = &request.target {
+            self.resource
+                .as_deref()
+                .is_none_or(|wanted| wanted == target.resource.group_resource())
+                && same(&self.subresource, &target.subresource)
+                && same(&self.namespace, &target.namespace)
+                && same(&self.name, &target.name)
+        } else {
+            let parts = [&self.resource, &self.subresource, &self.namespace, &self.name];
+            parts.iter().all(|part| part.is_none())
         };
         agent && verb && target
     }
@@ -190,7 +201,11 @@ fn injected() -> String {
 impl Failure {
     /// A failure with this code.
     pub fn code(code: u16) -> Self {
-        Self { code, message: injected(), retry_after: None }
+        Self {
+            code,
+            message: injected(),
+            retry_after: None,
+        }
     }
 
     /// The same failure with a `Retry-After` header.

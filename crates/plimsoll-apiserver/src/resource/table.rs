@@ -16,13 +16,6 @@ const fn own(name: &'static str, verbs: &'static [&'static str]) -> Subresource 
 }
 
 const STATUS: Subresource = own("status", GET_PATCH_UPDATE);
-const SCALE: Subresource = Subresource {
-    name: "scale",
-    group: "autoscaling",
-    version: "v1",
-    kind: "Scale",
-    verbs: GET_PATCH_UPDATE,
-};
 const BINDING: Subresource = Subresource {
     name: "binding",
     group: "",
@@ -199,7 +192,7 @@ static TABLE: [Resource; ROWS] = numbered([
     .short(&["rc"])
     .in_all()
     .generation(Generation::Spec)
-    .sub(&[SCALE, STATUS]),
+    .sub(&[STATUS]),
     kind("", "v1", "persistentvolumes", "persistentvolume", "PersistentVolume")
         .short(&["pv"])
         .cluster()
@@ -227,17 +220,17 @@ static TABLE: [Resource; ROWS] = numbered([
         .short(&["rs"])
         .in_all()
         .generation(Generation::Spec)
-        .sub(&[SCALE, STATUS]),
+        .sub(&[STATUS]),
     kind(APPS, "v1", "statefulsets", "statefulset", "StatefulSet")
         .short(&["sts"])
         .in_all()
         .generation(Generation::Spec)
-        .sub(&[SCALE, STATUS]),
+        .sub(&[STATUS]),
     kind(APPS, "v1", "deployments", "deployment", "Deployment")
         .short(&["deploy"])
         .in_all()
         .generation(Generation::Spec)
-        .sub(&[SCALE, STATUS]),
+        .sub(&[STATUS]),
     kind(APPS, "v1", "daemonsets", "daemonset", "DaemonSet")
         .short(&["ds"])
         .in_all()

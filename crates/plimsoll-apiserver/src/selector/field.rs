@@ -80,8 +80,9 @@ fn canonical(resource: &Resource, label: &str) -> Option<&'static str> {
         ("", "namespaces") => &["metadata.name", "status.phase"],
         ("", "secrets") => &["type", "metadata.name", "metadata.namespace"],
         ("", "services") => &["metadata.namespace", "metadata.name", "spec.clusterIP", "spec.type"],
-        ("", "replicationcontrollers") => &["metadata.name", "metadata.namespace", "status.replicas"],
-        ("apps", "replicasets") => &["metadata.name", "metadata.namespace", "status.replicas"],
+        ("", "replicationcontrollers") | ("apps", "replicasets") => {
+            &["metadata.name", "metadata.namespace", "status.replicas"]
+        }
         ("batch", "jobs") => &["metadata.name", "metadata.namespace", "status.successful"],
         ("resource.k8s.io", "resourceslices") => &["metadata.name", "spec.nodeName", "spec.driver"],
         _ => METADATA,
@@ -96,17 +97,27 @@ impl FieldSelector {
             if part.is_empty() {
                 continue;
             }
-            let (label, value, equal) =
-                split_operator(&part).ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
+            let (label, value, equal) = split_operator(&part)
+                .ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
             let path = canonical(resource, label).ok_or_else(|| format!("field label not supported: {label}"))?;
-            terms.push(Term { path, value: unescape(value)?, equal });
+            terms.push(Term {
+                path,
+                value: unescape(value)?,
+                equal,
+            });
         }
         Ok(Self { terms })
     }
 
     /// The selector a path with a name stands for.
     pub(crate) fn name(name: &str) -> Self {
-        Self { terms: vec![Term { path: "metadata.name", value: name.to_owned(), equal: true }] }
+        Self {
+            terms: vec![Term {
+                path: "metadata.name",
+                value: name.to_owned(),
+                equal: true,
+            }],
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -115,7 +126,10 @@ impl FieldSelector {
 
     /// The value that `path` must have, when one is demanded.
     pub(crate) fn required(&self, path: &str) -> Option<&str> {
-        self.terms.iter().find(|t| t.equal && t.path == path).map(|t| t.value.as_str())
+        self.terms
+            .iter()
+            .find(|t| t.equal && t.path == path)
+            .map(|t| t.value.as_str())
     }
 
     pub(crate) fn matches(&self, value: &Value) -> bool {
@@ -146,9 +160,13 @@ fn has(value: &Value, path: &str, wanted: &str) -> bool {
 }
 
 fn event_source(value: &Value) -> &str {
-    let component = at(value, &["source", "component"]).and_then(Value::as_str).unwrap_or_default();
+    let component = at(value, &["source", "component"])
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if component.is_empty() {
-        return at(value, &["reportingComponent"]).and_then(Value::as_str).unwrap_or_default();
+        return at(value, &["reportingComponent"])
+            .and_then(Value::as_str)
+            .unwrap_or_default();
     }
     component
 }
@@ -231,17 +249,25 @@ mod tests {
     #[test]
     fn unsupported_and_broken_fields_are_refused_with_upstreams_texts() {
         assert_eq!(pods("spec.foo=1"), Err("field label not supported: spec.foo".into()));
-        assert_eq!(pods("spec"), Err("invalid selector: 'spec'; can't understand 'spec'".into()));
+        assert_eq!(
+            pods("spec"),
+            Err("invalid selector: 'spec'; can't understand 'spec'".into())
+        );
     }
 
     #[test]
     fn the_event_groups_name_the_same_fields_differently() {
         let event = json!({ "involvedObject": { "name": "a" }, "reportingComponent": "s" });
-        for (group, selector) in
-            [("", "involvedObject.name=a"), ("events.k8s.io", "regarding.name=a,reportingController=s"), ("", "source=s")]
-        {
+        for (group, selector) in [
+            ("", "involvedObject.name=a"),
+            ("events.k8s.io", "regarding.name=a,reportingController=s"),
+            ("", "source=s"),
+        ] {
             let events = find(group, "v1", "events").expect("events");
-            assert!(FieldSelector::parse(events, selector).expect(selector).matches(&event), "{selector}");
+            assert!(
+                FieldSelector::parse(events, selector).expect(selector).matches(&event),
+                "{selector}"
+            );
         }
         let new = find("events.k8s.io", "v1", "events").expect("events");
         assert!(FieldSelector::parse(new, "involvedObject.name=a").is_err());
@@ -249,6 +275,9 @@ mod tests {
 
     #[test]
     fn escaped_values_are_read() {
-        assert_eq!(pods(r"metadata.name=a\,b").expect("valid").required("metadata.name"), Some("a,b"));
+        assert_eq!(
+            pods(r"metadata.name=a\,b").expect("valid").required("metadata.name"),
+            Some("a,b")
+        );
     }
 }

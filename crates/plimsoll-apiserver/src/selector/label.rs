@@ -44,7 +44,10 @@ pub(crate) struct LabelSelector {
 
 impl LabelSelector {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut parser = Parser { tokens: tokens(text), at: 0 };
+        let mut parser = Parser {
+            tokens: tokens(text),
+            at: 0,
+        };
         let mut requirements = Vec::new();
         while parser.peek().is_some() {
             if !requirements.is_empty() {
@@ -52,22 +55,35 @@ impl LabelSelector {
             }
             requirements.push(parser.requirement()?);
         }
-        Ok(Self { requirements, nothing: false })
+        Ok(Self {
+            requirements,
+            nothing: false,
+        })
     }
 
     /// Reads a `metav1.LabelSelector` (`matchLabels`, `matchExpressions`). Absent selects nothing, empty everything.
     pub(crate) fn from_object(selector: Option<&Value>) -> Option<Self> {
         let Some(selector) = selector.filter(|s| !s.is_null()) else {
-            return Some(Self { requirements: Vec::new(), nothing: true });
+            return Some(Self {
+                requirements: Vec::new(),
+                nothing: true,
+            });
         };
         let mut requirements = Vec::new();
         if let Some(labels) = at(selector, &["matchLabels"]).and_then(Value::as_object) {
             for (key, value) in labels {
                 let operator = Operator::In(vec![value.as_str()?.to_owned()]);
-                requirements.push(Requirement { key: key.clone(), operator });
+                requirements.push(Requirement {
+                    key: key.clone(),
+                    operator,
+                });
             }
         }
-        for expression in at(selector, &["matchExpressions"]).and_then(Value::as_array).into_iter().flatten() {
+        for expression in at(selector, &["matchExpressions"])
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             let values = || {
                 let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
                 values.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
@@ -79,9 +95,15 @@ impl LabelSelector {
                 "DoesNotExist" => Operator::DoesNotExist,
                 _ => return None,
             };
-            requirements.push(Requirement { key: expression.get("key")?.as_str()?.to_owned(), operator });
+            requirements.push(Requirement {
+                key: expression.get("key")?.as_str()?.to_owned(),
+                operator,
+            });
         }
-        Some(Self { requirements, nothing: false })
+        Some(Self {
+            requirements,
+            nothing: false,
+        })
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -146,7 +168,11 @@ impl Parser {
 
     fn expect(&mut self, symbol: &str) -> Result<(), String> {
         let found = self.next();
-        if found == symbol { Ok(()) } else { Err(format!("found '{found}', expected: '{symbol}'")) }
+        if found == symbol {
+            Ok(())
+        } else {
+            Err(format!("found '{found}', expected: '{symbol}'"))
+        }
     }
 
     fn word(&mut self) -> Result<String, String> {
@@ -167,7 +193,9 @@ impl Parser {
 
     fn number(&mut self) -> Result<i64, String> {
         let word = self.word()?;
-        word.parse().map_err(|_| format!("values[0][]: Invalid value: \"{word}\": for 'Gt', 'Lt' operators, the value must be an integer"))
+        word.parse().map_err(|_| {
+            format!("values[0][]: Invalid value: \"{word}\": for 'Gt', 'Lt' operators, the value must be an integer")
+        })
     }
 
     fn set(&mut self) -> Result<Vec<String>, String> {
@@ -189,11 +217,17 @@ impl Parser {
     fn requirement(&mut self) -> Result<Requirement, String> {
         if self.peek() == Some("!") {
             self.at += 1;
-            return Ok(Requirement { key: self.word()?, operator: Operator::DoesNotExist });
+            return Ok(Requirement {
+                key: self.word()?,
+                operator: Operator::DoesNotExist,
+            });
         }
         let key = self.word()?;
         if matches!(self.peek(), None | Some(",")) {
-            return Ok(Requirement { key, operator: Operator::Exists });
+            return Ok(Requirement {
+                key,
+                operator: Operator::Exists,
+            });
         }
         let operator = match self.next().as_str() {
             "=" | "==" => Operator::In(vec![self.value()?]),
@@ -216,7 +250,7 @@ mod tests {
 
     use super::*;
 
-    fn selects(selector: &str, labels: Value) -> bool {
+    fn selects(selector: &str, labels: &Value) -> bool {
         let object = json!({ "metadata": { "labels": labels } });
         LabelSelector::parse(selector).expect(selector).matches(&object)
     }
@@ -240,7 +274,7 @@ mod tests {
             ("a=b,c=d", json!({ "a": "b" }), false),
             ("x.y/z=1", json!({ "x.y/z": "1" }), true),
         ] {
-            assert_eq!(selects(selector, labels.clone()), expected, "{selector} on {labels}");
+            assert_eq!(selects(selector, &labels), expected, "{selector} on {labels}");
         }
     }
 
@@ -255,9 +289,17 @@ mod tests {
     fn an_absent_selector_object_selects_nothing_and_an_empty_one_everything() {
         let pod = json!({ "metadata": { "labels": { "a": "b" } } });
         assert!(!LabelSelector::from_object(None).expect("valid").matches(&pod));
-        assert!(LabelSelector::from_object(Some(&json!({}))).expect("valid").matches(&pod));
+        assert!(
+            LabelSelector::from_object(Some(&json!({})))
+                .expect("valid")
+                .matches(&pod)
+        );
         let by_expression = json!({ "matchExpressions": [{ "key": "a", "operator": "NotIn", "values": ["b"] }] });
-        assert!(!LabelSelector::from_object(Some(&by_expression)).expect("valid").matches(&pod));
+        assert!(
+            !LabelSelector::from_object(Some(&by_expression))
+                .expect("valid")
+                .matches(&pod)
+        );
         assert!(LabelSelector::from_object(Some(&json!({ "matchExpressions": [{ "key": "a" }] }))).is_none());
     }
 }

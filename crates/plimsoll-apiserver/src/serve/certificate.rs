@@ -12,8 +12,12 @@ use rustls::{
     pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
 };
 
-const DNS_NAMES: [&str; 4] =
-    ["localhost", "kubernetes", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
+const DNS_NAMES: [&str; 4] = [
+    "localhost",
+    "kubernetes",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
 
 pub(super) struct Certificates {
     pub(super) authority_pem: String,
@@ -24,8 +28,9 @@ impl Certificates {
     pub(super) fn generate(ip: IpAddr) -> io::Result<Self> {
         let authority = authority().map_err(io::Error::other)?;
         let key = KeyPair::generate().map_err(io::Error::other)?;
-        let certificate =
-            server_params(ip).and_then(|params| params.signed_by(&key, &authority)).map_err(io::Error::other)?;
+        let certificate = server_params(ip)
+            .and_then(|params| params.signed_by(&key, &authority))
+            .map_err(io::Error::other)?;
         let chain = vec![certificate.der().clone(), authority.der().clone()];
         let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let mut server = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -35,13 +40,18 @@ impl Certificates {
             .with_single_cert(chain, key)
             .map_err(io::Error::other)?;
         server.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self { authority_pem: authority.pem(), server: Arc::new(server) })
+        Ok(Self {
+            authority_pem: authority.pem(),
+            server: Arc::new(server),
+        })
     }
 }
 
 fn authority() -> Result<CertifiedIssuer<'static, KeyPair>, rcgen::Error> {
     let mut params = CertificateParams::default();
-    params.distinguished_name.push(DnType::CommonName, "plimsoll-apiserver-ca");
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "plimsoll-apiserver-ca");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     CertifiedIssuer::self_signed(params, KeyPair::generate()?)

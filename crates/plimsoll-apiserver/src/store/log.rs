@@ -111,7 +111,11 @@ pub(crate) struct Log {
 
 impl Log {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { changes: VecDeque::new(), capacity: capacity.max(1), compacted: 0 }
+        Self {
+            changes: VecDeque::new(),
+            capacity: capacity.max(1),
+            compacted: 0,
+        }
     }
 
     pub(super) fn push(&mut self, change: Change) {
@@ -186,10 +190,16 @@ mod tests {
 
     #[test]
     fn an_object_that_leaves_a_selector_is_shown_as_it_was_with_the_new_version() {
-        let old = Stored::new(1, json!({ "metadata": { "resourceVersion": "1", "labels": { "a": "b" } } }));
+        let old = Stored::new(
+            1,
+            json!({ "metadata": { "resourceVersion": "1", "labels": { "a": "b" } } }),
+        );
         let new = Stored::new(2, json!({ "metadata": { "resourceVersion": "2" } }));
         let change = Change::new(2, 0, ChangeKind::Modified, "a", new, Some(old));
         let shown = change.object_for(ChangeKind::Deleted);
-        assert_eq!(*shown.value, json!({ "metadata": { "resourceVersion": "2", "labels": { "a": "b" } } }));
+        assert_eq!(
+            *shown.value,
+            json!({ "metadata": { "resourceVersion": "2", "labels": { "a": "b" } } })
+        );
     }
 }

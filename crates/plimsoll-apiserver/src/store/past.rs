@@ -9,7 +9,12 @@ impl Store {
     /// All objects of a kind as they were at `rv`, in the order of their keys; later versions read as now.
     pub(crate) fn table_at(&self, resource: &Resource, rv: u64) -> Result<BTreeMap<String, Object>, Expired> {
         let mut table = self.table(resource).clone();
-        for change in self.log().after(rv)?.rev().filter(|c| c.storage_id == resource.storage_id) {
+        for change in self
+            .log()
+            .after(rv)?
+            .rev()
+            .filter(|c| c.storage_id == resource.storage_id)
+        {
             match &change.previous {
                 Some(previous) => {
                     table.insert(change.key.clone(), previous.clone());
@@ -29,7 +34,6 @@ mod tests {
 
     use serde_json::json;
 
-    use super::*;
     use crate::{
         resource::find,
         store::{Store, Writer},
@@ -38,8 +42,12 @@ mod tests {
     #[test]
     fn every_past_version_still_in_the_log_can_be_read() {
         let config_maps = find("", "v1", "configmaps").expect("configmaps");
-        let writer =
-            Writer { verb: "test", user_agent: Arc::from(""), now: jiff::Timestamp::UNIX_EPOCH, dry_run: false };
+        let writer = Writer {
+            verb: "test",
+            user_agent: Arc::from(""),
+            now: jiff::Timestamp::UNIX_EPOCH,
+            dry_run: false,
+        };
         let mut store = Store::new(0, 100, false);
         store.put(&writer, config_maps, "n/a", json!({ "data": 1 }));
         store.put(&writer, config_maps, "n/b", json!({ "data": 2 }));
@@ -48,7 +56,10 @@ mod tests {
 
         let at = |rv| {
             let table = store.table_at(config_maps, rv).expect("not compacted");
-            table.iter().map(|(key, object)| format!("{key}={}", object.value["data"])).collect::<Vec<_>>()
+            table
+                .iter()
+                .map(|(key, object)| format!("{key}={}", object.value["data"]))
+                .collect::<Vec<_>>()
         };
         assert_eq!(at(1), Vec::<String>::new());
         assert_eq!(at(2), ["n/a=1"]);

@@ -39,7 +39,10 @@ impl WatchRequest {
         let text = query.get("resourceVersion");
         let version = parse_version(text)
             .map_err(|cause| ApiError::invalid(target.resource.group, target.resource.plural, "", &[cause]))?;
-        let seconds = query.number("timeoutSeconds")?.and_then(|s| u64::try_from(s).ok()).filter(|s| *s > 0);
+        let seconds = query
+            .number("timeoutSeconds")?
+            .and_then(|s| u64::try_from(s).ok())
+            .filter(|s| *s > 0);
         Ok(Self {
             resource: target.resource,
             namespace: target.namespace.clone(),
@@ -66,7 +69,10 @@ impl WatchRequest {
         if self.selector.is_empty() {
             return Some(change.kind);
         }
-        let before = change.previous.as_ref().is_some_and(|p| self.selector.matches(&p.value));
+        let before = change
+            .previous
+            .as_ref()
+            .is_some_and(|p| self.selector.matches(&p.value));
         let after = change.kind != ChangeKind::Deleted && self.selector.matches(&change.object.value);
         match (before, after) {
             (false, false) => None,
@@ -96,8 +102,15 @@ fn check_options(request: &Request) -> Result<(), ApiError> {
             causes.push(Cause::not_supported(field, &matching.into(), &["NotOlderThan"]));
         }
         if !query.get("continue").is_empty() {
-            causes.push(Cause::forbidden(field, "resourceVersionMatch is forbidden when continue is provided"));
+            causes.push(Cause::forbidden(
+                field,
+                "resourceVersionMatch is forbidden when continue is provided",
+            ));
         }
     }
-    if causes.is_empty() { Ok(()) } else { Err(invalid_options(&causes)) }
+    if causes.is_empty() {
+        Ok(())
+    } else {
+        Err(invalid_options(&causes))
+    }
 }
