@@ -63,7 +63,7 @@ lint: ## Check formatting, lints, documentation and dependencies as CI does
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
-	cargo deny --offline check bans licenses sources
+	cargo deny check bans licenses sources
 
 .PHONY: advisories
 advisories: ## Look the dependencies up in the advisory database (needs a network)
