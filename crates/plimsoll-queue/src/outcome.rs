@@ -39,6 +39,9 @@ pub enum Outcome {
         /// The last change in the columns when the pod was judged.
         judged_at: Seq,
     },
+    /// Deciding it went so wrong that trying it again soon would do harm: it waits for the longest time a pod may, or
+    /// until its own spec changes, and no other event wakes it.
+    SetAside,
     /// It has a node: the bind was answered 201, or the watch confirmed it.
     Placed,
     /// Not to be tried: it is being deleted, or has a claim or a node already.

@@ -125,6 +125,7 @@ impl SchedulingQueue {
         self.set_rejected_by(slot, PluginSets::EMPTY);
         let record = &mut self.records[slot];
         record.attempts = record.attempts.saturating_add(1);
+        record.set_aside = false;
         record.popped_seq = self.seen;
         record.initial_attempt.get_or_insert(now);
         Some(PoppedPod {
@@ -165,6 +166,7 @@ impl SchedulingQueue {
                 self.take_back(slot, plugins, worth, now);
             }
             Outcome::Failed { .. } => self.take_back(slot, PluginSet::default(), Worth::AfterBackoff, now),
+            Outcome::SetAside => self.set_aside(slot, now),
             Outcome::Placed | Outcome::Dropped => {
                 let due = self.deadline(now);
                 self.set_state(slot, State::Placed { due });
@@ -307,6 +309,18 @@ impl SchedulingQueue {
             SCHEDULE_ATTEMPT_FAILURE,
             now,
         );
+    }
+
+    fn set_aside(&mut self, slot: Slot, now: Moment) {
+        let record = &mut self.records[slot];
+        record.errors = record.errors.saturating_add(1);
+        record.timestamp = now;
+        record.flushed = false;
+        record.set_aside = true;
+        let due = self.deadline(now);
+        self.set_state(slot, State::Parked { due });
+        self.tally
+            .count_incoming(IncomingQueue::Unschedulable, SCHEDULE_ATTEMPT_FAILURE);
     }
 
     fn not_in_flight(&self, slot: Slot) -> QueueError {

@@ -54,6 +54,8 @@ pub(crate) struct Record {
     pub(crate) gate: Option<u16>,
     /// Whether the deadline of parked pods moved it since its last attempt.
     pub(crate) flushed: bool,
+    /// Whether only its own change or its deadline moves it.
+    pub(crate) set_aside: bool,
 }
 
 impl Record {

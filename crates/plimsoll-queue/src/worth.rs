@@ -35,6 +35,19 @@ pub(crate) enum Objects {
     },
 }
 
+impl Objects {
+    /// Whether this is a change of that pod's own spec.
+    pub(crate) fn change_spec_of(&self, pod: &Pod) -> bool {
+        match self {
+            Self::Pod {
+                old: Some(old),
+                new: Some(new),
+            } => new.uid == pod.uid && old.spec != new.spec,
+            _ => false,
+        }
+    }
+}
+
 /// Node changes that the columns show to plugins. Conditions, annotations and declared features are not among them.
 const VISIBLE_NODE_CHANGES: [Action; 4] = [
     Action::ADD,

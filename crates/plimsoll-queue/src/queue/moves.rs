@@ -33,6 +33,7 @@ impl SchedulingQueue {
             profile,
             gate: None,
             flushed: false,
+            set_aside: false,
         })
     }
 
@@ -236,6 +237,9 @@ impl SchedulingQueue {
     /// Moves a parked pod if the event may help it; says whether it moved.
     pub(super) fn wake(&mut self, slot: Slot, event: ClusterEvent, objects: &Objects, now: Moment) -> bool {
         let record = &self.records[slot];
+        if record.set_aside && !objects.change_spec_of(&record.pod) {
+            return false;
+        }
         let plugins = self.plugin_sets.get(record.rejected_by);
         let worth = worth::worth_requeuing(&record.pod, plugins, event, objects);
         if worth > Worth::Skip {

@@ -286,3 +286,21 @@ fn events_are_kept_only_while_an_attempt_may_need_them() {
     f.reject(&waiting.uid);
     assert!(f.queue.in_flight_events().is_empty());
 }
+
+#[test]
+fn a_pod_set_aside_waits_for_its_deadline_or_its_own_new_spec_and_for_nothing_else() {
+    let mut f = Fixture::new();
+    let poison = f.add(pod("poison"));
+    f.pop().unwrap();
+    f.queue.settle(&poison.uid, Outcome::SetAside, f.now).unwrap();
+    f.queue.observe(ROOM, f.now);
+    f.tick_after(60 * SECOND);
+    assert_eq!(f.queue.place_of(&poison.uid), Some(Place::Unschedulable));
+    f.tick_after(245 * SECOND);
+    assert_eq!(f.pop_name().as_deref(), Some("poison"));
+
+    f.queue.settle(&poison.uid, Outcome::SetAside, f.now).unwrap();
+    f.tick_after(30 * SECOND);
+    f.update(&poison, |mended| mended.spec.priority = Some(7));
+    assert_eq!(f.queue.place_of(&poison.uid), Some(Place::Active));
+}

@@ -1,0 +1,248 @@
+//! `BindingWorkers`: a factory whose size bounds the API writes about pods that are in flight.
+//!
+//! A worker does one request and reports what came back; it never waits for anything else. What an answer means is for
+//! the claim's table of states to say, in the cycle.
+
+use std::sync::Arc;
+
+use plimsoll_client::{ApiClient, BindReply, PatchReply, PodRead, PodStatusPatch, TermToken};
+use plimsoll_engine::ClaimId;
+use plimsoll_model::{ObjectName, Pod, Uid};
+use ractor::factory::queues::{PriorityManager, PriorityQueue, StandardPriority};
+use ractor::factory::{Factory, FactoryArguments, FactoryMessage, FactoryRef, Job, Worker, WorkerBuilder, WorkerId};
+use ractor::factory::{discard::DiscardSettings, routing::QueuerRouting};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
+
+use crate::mailbox::Mailbox;
+use crate::scheduling_cycle::CycleMessage;
+use crate::trace_context::TraceContext;
+
+/// One request to make.
+#[derive(Debug)]
+pub enum WriteJob {
+    /// POST the binding; answered with [`CycleMessage::BindAnswered`].
+    Bind {
+        /// The claim it is for.
+        claim: ClaimId,
+        /// The pod to bind.
+        pod: Arc<Pod>,
+        /// Where to.
+        node: Arc<str>,
+        /// The pod's trace.
+        trace: TraceContext,
+    },
+    /// GET the pod; answered with [`CycleMessage::ReadAnswered`].
+    Read {
+        /// The claim it is for.
+        claim: ClaimId,
+        /// The pod to read.
+        pod: Arc<Pod>,
+        /// The pod's trace.
+        trace: TraceContext,
+    },
+    /// PATCH the pod's status; answered with [`CycleMessage::StatusAnswered`].
+    Status {
+        /// The pod's UID.
+        uid: Uid,
+        /// Its name.
+        name: ObjectName,
+        /// What to write.
+        patch: Box<PodStatusPatch>,
+        /// The pod's trace.
+        trace: TraceContext,
+    },
+}
+
+/// Key and order of jobs: what settles a placement goes before what explains a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct JobKey {
+    uid: Uid,
+    explains: bool,
+}
+
+struct BindsFirst;
+
+impl PriorityManager<JobKey, StandardPriority> for BindsFirst {
+    fn is_discardable(&self, _: &JobKey) -> bool {
+        false
+    }
+
+    fn get_priority(&self, key: &JobKey) -> Option<StandardPriority> {
+        Some(if key.explains {
+            StandardPriority::Normal
+        } else {
+            StandardPriority::Highest
+        })
+    }
+}
+
+/// The handle through which the cycle hands out jobs.
+#[derive(Debug, Clone)]
+pub struct BindingWorkers {
+    factory: FactoryRef<JobKey, WriteJob>,
+}
+
+impl BindingWorkers {
+    /// Starts the factory under `supervisor` with `count` workers.
+    pub async fn spawn(
+        count: usize,
+        client: ApiClient,
+        token: Arc<TermToken>,
+        cycle: Mailbox<CycleMessage>,
+        supervisor: ActorCell,
+    ) -> Result<Self, SpawnErr> {
+        type Queue = PriorityQueue<JobKey, WriteJob, StandardPriority, BindsFirst, { StandardPriority::size() }>;
+        type Routing = QueuerRouting<JobKey, WriteJob>;
+        let arguments = FactoryArguments::builder()
+            .worker_builder(Box::new(Builder { client, token, cycle }) as Box<dyn WorkerBuilder<BindingWorker, ()>>)
+            .num_initial_workers(count.max(1))
+            .router(Routing::default())
+            .queue(Queue::new(BindsFirst))
+            .discard_settings(DiscardSettings::None)
+            .build();
+        let factory = Factory::<JobKey, WriteJob, (), BindingWorker, Routing, Queue>::default();
+        let (factory, _) = Actor::spawn_linked(None, factory, arguments, supervisor).await?;
+        Ok(Self { factory })
+    }
+
+    /// Hands out a job; a factory that is gone answers nothing, and its term is over.
+    pub fn dispatch(&self, job: WriteJob) {
+        let key = match &job {
+            WriteJob::Bind { pod, .. } | WriteJob::Read { pod, .. } => JobKey {
+                uid: pod.uid.clone(),
+                explains: false,
+            },
+            WriteJob::Status { uid, .. } => JobKey {
+                uid: uid.clone(),
+                explains: true,
+            },
+        };
+        if self.factory.dispatch(key, job).is_err() {
+            tracing::debug!("Binding workers are gone; the term is over");
+        }
+    }
+
+    /// Finishes what was handed out, then stops.
+    pub fn drain(&self) {
+        if self.factory.drain_requests().is_err() {
+            tracing::debug!("Binding workers are gone already");
+        }
+    }
+
+    /// The factory itself, for supervision.
+    pub fn cell(&self) -> ActorCell {
+        self.factory.get_cell()
+    }
+}
+
+struct Builder {
+    client: ApiClient,
+    token: Arc<TermToken>,
+    cycle: Mailbox<CycleMessage>,
+}
+
+impl WorkerBuilder<BindingWorker, ()> for Builder {
+    fn build(&mut self, _: WorkerId) -> (BindingWorker, ()) {
+        let worker = BindingWorker {
+            client: self.client.clone(),
+            token: Arc::clone(&self.token),
+            cycle: self.cycle.clone(),
+        };
+        (worker, ())
+    }
+}
+
+/// One worker of the factory.
+pub struct BindingWorker {
+    client: ApiClient,
+    token: Arc<TermToken>,
+    cycle: Mailbox<CycleMessage>,
+}
+
+/// Answers even when the worker dies in the middle of a request: the outcome is then unknown, never missing.
+struct Answer {
+    cycle: Mailbox<CycleMessage>,
+    if_dropped: Option<CycleMessage>,
+}
+
+impl Answer {
+    fn send(mut self, message: CycleMessage) {
+        self.if_dropped = None;
+        self.cycle.tell(message);
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if let Some(message) = self.if_dropped.take() {
+            self.cycle.tell(message);
+        }
+    }
+}
+
+impl BindingWorker {
+    fn answer(&self, if_dropped: CycleMessage) -> Answer {
+        Answer {
+            cycle: self.cycle.clone(),
+            if_dropped: Some(if_dropped),
+        }
+    }
+
+    async fn work(&self, job: WriteJob) {
+        const DIED: &str = "the worker stopped during the request";
+        match job {
+            WriteJob::Bind { claim, pod, node, .. } => {
+                let unknown = BindReply::Unknown { error: DIED.to_owned() };
+                let answer = self.answer(CycleMessage::BindAnswered { claim, reply: unknown });
+                let reply = self.client.bind(&self.token, &pod, &node).await;
+                answer.send(CycleMessage::BindAnswered { claim, reply });
+            }
+            WriteJob::Read { claim, pod, .. } => {
+                let failed = PodRead::Failed { error: DIED.to_owned() };
+                let answer = self.answer(CycleMessage::ReadAnswered { claim, read: failed });
+                let read = self.client.read_pod(&pod.name).await;
+                answer.send(CycleMessage::ReadAnswered { claim, read });
+            }
+            WriteJob::Status { uid, name, patch, .. } => {
+                let failed = PatchReply::Refused {
+                    code: 0,
+                    message: DIED.to_owned(),
+                };
+                let answer = self.answer(CycleMessage::StatusAnswered {
+                    uid: uid.clone(),
+                    reply: failed,
+                });
+                let reply = self.client.patch_pod_status(&self.token, &name, &patch).await;
+                answer.send(CycleMessage::StatusAnswered { uid, reply });
+            }
+        }
+    }
+}
+
+impl Worker for BindingWorker {
+    type Key = JobKey;
+    type Message = WriteJob;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(
+        &self,
+        _: WorkerId,
+        _: &ActorRef<FactoryMessage<JobKey, WriteJob>>,
+        (): (),
+    ) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        _: WorkerId,
+        _: &ActorRef<FactoryMessage<JobKey, WriteJob>>,
+        job: Job<JobKey, WriteJob>,
+        (): &mut (),
+    ) -> Result<JobKey, ActorProcessingErr> {
+        let Job { key, msg, .. } = job;
+        Box::pin(self.work(msg)).await;
+        Ok(key)
+    }
+}

@@ -1,0 +1,505 @@
+//! `Elector`: owns the Lease and the number of the term.
+//!
+//! It renews while the term's actors answer, and gives leadership up when they do not. Cancelling the token comes first
+//! in every way out: from then on nothing of the term can be sent. It is a candidate again only after the term has
+//! stopped and each of its writes is decided, so that two terms of one replica never overlap.
+
+pub mod election;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_client::{Clock, EventRecord, EventType, LeaseClient, LeaseReply, ObjectReference, TermToken};
+use plimsoll_config::ElectionConfig;
+use plimsoll_model::{Moment, ObjectName};
+use plimsoll_telemetry::Metrics;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use rand_chacha::ChaCha8Rng;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::election::{Answer, Election, Next, Request};
+use crate::alarm::Alarm;
+use crate::event_recorder::RecorderMessage;
+use crate::mailbox::{Mailbox, Summary};
+use crate::scheduling_cycle::CycleMessage;
+use crate::scheduling_queue::QueueMessage;
+use crate::supervisor::SupervisorMessage;
+
+/// Leadership as health checks and the Lease annotation show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ElectorView {
+    /// Whether this replica leads.
+    pub leading: bool,
+    /// Who held the lease when it was last read.
+    pub holder: String,
+}
+
+/// Why leadership is given up by choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StepDown {
+    /// The process is asked to end, and nothing of the term is left to do.
+    Shutdown,
+    /// The term cannot go on; another replica should have the next one.
+    TermFailed(String),
+}
+
+/// What the elector hears.
+#[derive(Debug)]
+pub enum ElectorMessage {
+    /// From the supervisor: the caches are filled, stand for election.
+    Begin,
+    /// From the term: these are its actors, whose answers renewal depends on.
+    Running {
+        /// The queue.
+        queue: Mailbox<QueueMessage>,
+        /// The cycle.
+        cycle: Mailbox<CycleMessage>,
+    },
+    /// From an actor of the term, in answer to a probe.
+    Alive(&'static str),
+    /// From the supervisor: give leadership up. Answered with [`SupervisorMessage::TermOver`] when there is a term, and
+    /// for a shutdown with [`SupervisorMessage::Released`] in the end.
+    StepDown(StepDown),
+    /// From the supervisor: every actor of the term is gone.
+    TermEnded,
+    /// From a task of its own: what the API server answered in this try.
+    Answered {
+        /// Answers to earlier tries are of no use any more.
+        attempt: u64,
+        /// What came back.
+        reply: LeaseReply,
+    },
+    /// From the alarm: the next try, or the deadline.
+    Tick,
+    /// From the HTTP server. Answered at once.
+    View(oneshot::Sender<ElectorView>),
+}
+
+impl Summary for ElectorMessage {
+    fn summary(&self) -> String {
+        match self {
+            Self::Begin => "Begin".to_owned(),
+            Self::Running { .. } => "Running".to_owned(),
+            Self::Alive(actor) => format!("Alive {actor}"),
+            Self::StepDown(why) => format!("StepDown {why:?}"),
+            Self::TermEnded => "TermEnded".to_owned(),
+            Self::Answered { attempt, reply } => match reply {
+                LeaseReply::Lease(lease) => format!("Answered {attempt} holder={:?}", lease.record.holder),
+                other => format!("Answered {attempt} {other:?}"),
+            },
+            Self::Tick => "Tick".to_owned(),
+            Self::View(_) => "View".to_owned(),
+        }
+    }
+}
+
+/// The actor; its state is [`ElectorState`].
+#[derive(Debug)]
+pub struct Elector;
+
+/// What the elector needs to start.
+pub struct ElectorArguments {
+    /// `<hostname>_<uuid>`.
+    pub identity: String,
+    /// Name, durations, whether to elect at all.
+    pub config: ElectionConfig,
+    /// The Lease, through a client of its own.
+    pub lease: LeaseClient,
+    /// For jitter.
+    pub random: ChaCha8Rng,
+    /// Its own mailbox.
+    pub mailbox: Mailbox<ElectorMessage>,
+    /// Who starts and stops terms.
+    pub supervisor: Mailbox<SupervisorMessage>,
+    /// Who tells users.
+    pub recorder: Mailbox<RecorderMessage>,
+    /// Reporting controller of `LeaderElection` events: the first profile's scheduler name.
+    pub controller: String,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Gauges and counters.
+    pub metrics: Arc<Metrics>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Phase {
+    /// The caches are not filled yet.
+    NotStarted,
+    /// Candidate or leader, with tries going on.
+    Standing,
+    /// The term is being stopped; no tries meanwhile.
+    Ending,
+    /// The lease is read and written one last time, once every write of the term is decided.
+    Releasing,
+    /// Nothing more will happen.
+    Done,
+}
+
+/// What the elector owns.
+pub struct ElectorState {
+    election: Election,
+    config: ElectionConfig,
+    lease: LeaseClient,
+    mailbox: Mailbox<ElectorMessage>,
+    supervisor: Mailbox<SupervisorMessage>,
+    recorder: Mailbox<RecorderMessage>,
+    controller: String,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    phase: Phase,
+    /// The token of the term, until each of its writes is decided.
+    token: Option<Arc<TermToken>>,
+    terms: u64,
+    attempt: u64,
+    asking: bool,
+    next_try: Moment,
+    stepping_down: Option<StepDown>,
+    running: Option<(Mailbox<QueueMessage>, Mailbox<CycleMessage>)>,
+    alive: BTreeMap<&'static str, Moment>,
+    slow_paths: u64,
+    alarm: Alarm,
+    tasks: TaskTracker,
+    cancelled: CancellationToken,
+}
+
+impl Drop for ElectorState {
+    fn drop(&mut self) {
+        if let Some(token) = &self.token {
+            token.cancel();
+        }
+        self.cancelled.cancel();
+    }
+}
+
+impl ElectorState {
+    fn ask(&mut self, request: Request) {
+        self.asking = true;
+        let attempt = self.attempt;
+        let lease = self.lease.clone();
+        let mailbox = self.mailbox.clone();
+        let cancelled = self.cancelled.clone();
+        self.tasks.spawn(async move {
+            let asking = async {
+                match request {
+                    Request::Get => lease.get().await,
+                    Request::Create(record) => lease.create(&record).await,
+                    Request::Update { record, stored } => lease.update(&stored, &record).await,
+                }
+            };
+            if let Some(reply) = cancelled.run_until_cancelled(asking).await {
+                mailbox.tell(ElectorMessage::Answered { attempt, reply });
+            }
+        });
+    }
+
+    fn try_now(&mut self, now: Moment) {
+        if self.election.is_leader() && !self.term_makes_progress(now) {
+            return;
+        }
+        self.attempt += 1;
+        let request = self.election.begin(now, self.clock.wall());
+        self.ask(request);
+    }
+
+    /// Whether the term's actors have answered lately; asks them again. A wedged one costs leadership: somebody else may
+    /// do better. Waiting for an effect or the API server does not count, since actors answer meanwhile.
+    fn term_makes_progress(&mut self, now: Moment) -> bool {
+        let bound = self.config.renew_deadline;
+        if let Some((actor, _)) = self.alive.iter().find(|(_, at)| now.since(**at) > bound) {
+            let reason = format!("{actor} has not answered for {} s", bound.as_secs());
+            self.step_down(StepDown::TermFailed(reason), now);
+            return false;
+        }
+        if let Some((queue, cycle)) = &self.running {
+            queue.tell(QueueMessage::Probe(self.mailbox.clone()));
+            cycle.tell(CycleMessage::Probe(self.mailbox.clone()));
+        }
+        true
+    }
+
+    fn take_answer(&mut self, attempt: u64, reply: LeaseReply, now: Moment) {
+        if attempt != self.attempt {
+            return;
+        }
+        self.asking = false;
+        match self.phase {
+            Phase::Standing => {
+                let answer = match reply {
+                    LeaseReply::Lease(lease) => Answer::Lease(lease),
+                    LeaseReply::NotFound => Answer::NotFound,
+                    other => Answer::Failed(format!("{other:?}")),
+                };
+                let next = self.election.answer(answer, now, self.clock.wall());
+                self.follow(next, now);
+            }
+            Phase::Releasing => self.continue_release(reply, now),
+            Phase::NotStarted | Phase::Ending | Phase::Done => {}
+        }
+    }
+
+    fn follow(&mut self, next: Next, now: Moment) {
+        let slow_paths = self.election.slow_paths();
+        if slow_paths > self.slow_paths {
+            self.metrics.election_slow_path(slow_paths - self.slow_paths);
+            self.slow_paths = slow_paths;
+        }
+        match next {
+            Next::Ask(request) => self.ask(request),
+            Next::Held { won, sent_at, retry_at } => {
+                self.next_try = retry_at;
+                match &self.token {
+                    Some(token) if !won => token.renewed(sent_at),
+                    _ => self.begin_term(sent_at),
+                }
+            }
+            Next::NotHeld { retry_at } => self.next_try = retry_at,
+            Next::Lost { reason } => self.end_term(&reason, now),
+        }
+    }
+
+    fn begin_term(&mut self, sent_at: Moment) {
+        self.terms += 1;
+        let config = &self.config;
+        let token = if config.leader_elect {
+            TermToken::new(self.terms, sent_at, config.renew_deadline, config.write_timeout())
+        } else {
+            TermToken::without_election(config.write_timeout())
+        };
+        tracing::info!(
+            term = self.terms,
+            lease = self.lease.name(),
+            "Successfully acquired lease"
+        );
+        self.metrics.master_status(true);
+        self.tell_users("became leader");
+        self.alive.clear();
+        self.token = Some(Arc::clone(&token));
+        self.supervisor.tell(SupervisorMessage::TermBegan(token));
+    }
+
+    /// Leadership is over, by loss or by choice.
+    fn end_term(&mut self, reason: &str, now: Moment) {
+        self.election.resign();
+        self.running = None;
+        let Some(token) = &self.token else {
+            self.term_ended(now);
+            return;
+        };
+        token.cancel();
+        tracing::warn!(term = token.number(), reason, "Leadership is over");
+        self.metrics.master_status(false);
+        self.tell_users("stopped leading");
+        self.phase = Phase::Ending;
+        self.attempt += 1;
+        self.asking = false;
+        self.supervisor.tell(SupervisorMessage::TermOver {
+            reason: reason.to_owned(),
+        });
+    }
+
+    fn step_down(&mut self, why: StepDown, now: Moment) {
+        if self.phase == Phase::Done || self.stepping_down == Some(StepDown::Shutdown) {
+            return;
+        }
+        let reason = match &why {
+            StepDown::Shutdown => "Requested to terminate".to_owned(),
+            StepDown::TermFailed(reason) => reason.clone(),
+        };
+        self.stepping_down = Some(why);
+        match self.phase {
+            Phase::Standing | Phase::NotStarted => self.end_term(&reason, now),
+            // The term is being stopped already; what comes after it is decided then.
+            Phase::Ending | Phase::Releasing | Phase::Done => {}
+        }
+    }
+
+    /// Every actor of the term is gone, or there was no term.
+    fn term_ended(&mut self, now: Moment) {
+        match (&self.stepping_down, &self.token) {
+            (Some(_), Some(_)) if self.config.leader_elect => {
+                self.phase = Phase::Releasing;
+                self.release_when_decided(now);
+            }
+            _ => self.after_term(now),
+        }
+    }
+
+    /// Releases the lease as soon as every write of the term has a definite answer or its time-out has passed; the next
+    /// leader could otherwise meet a write of ours that it has not seen.
+    fn release_when_decided(&mut self, now: Moment) {
+        let until = self.token.as_ref().map_or(now, |token| token.undecided_until());
+        if until > now {
+            self.next_try = until;
+            return;
+        }
+        self.attempt += 1;
+        self.ask(Request::Get);
+    }
+
+    fn continue_release(&mut self, reply: LeaseReply, now: Moment) {
+        if let LeaseReply::Lease(stored) = &reply
+            && let Some(request) = self.election.release(stored, self.clock.wall())
+        {
+            self.attempt += 1;
+            self.ask(request);
+            return;
+        }
+        // Freed, somebody else's, or out of reach: then it runs out by itself.
+        self.after_term(now);
+    }
+
+    /// What comes after a term, or instead of one.
+    fn after_term(&mut self, now: Moment) {
+        if self.stepping_down == Some(StepDown::Shutdown) {
+            self.phase = Phase::Done;
+            self.token = None;
+            self.supervisor.tell(SupervisorMessage::Released);
+            return;
+        }
+        let undecided_until = self.token.as_ref().map_or(now, |token| token.undecided_until());
+        let stand_aside = if self.stepping_down.take().is_some() {
+            now + self.config.lease_duration
+        } else {
+            now
+        };
+        self.token = None;
+        self.phase = Phase::Standing;
+        self.next_try = stand_aside.max(undecided_until);
+    }
+
+    fn tick(&mut self, now: Moment) {
+        self.alarm.rang();
+        if self.phase == Phase::Standing && self.election.expire(now) {
+            self.end_term("the lease was not renewed within the renew deadline", now);
+        }
+        if self.asking || now < self.next_try {
+            return;
+        }
+        match self.phase {
+            Phase::Standing if self.config.leader_elect => self.try_now(now),
+            Phase::Standing if self.token.is_none() => self.begin_term(now),
+            Phase::Releasing => self.release_when_decided(now),
+            _ => {}
+        }
+    }
+
+    fn next_look(&self, now: Moment) -> Option<Moment> {
+        match self.phase {
+            Phase::Standing if !self.config.leader_elect && self.token.is_some() => None,
+            Phase::Standing if self.asking => self.election.deadline(),
+            Phase::Standing => Some(
+                self.election
+                    .deadline()
+                    .map_or(self.next_try, |at| at.min(self.next_try))
+                    .max(now),
+            ),
+            Phase::Releasing if !self.asking => Some(self.next_try.max(now)),
+            _ => None,
+        }
+    }
+
+    fn tell_users(&self, what: &str) {
+        let Some(lease) = self.election.observed() else { return };
+        let record = EventRecord {
+            event_type: EventType::Normal,
+            reason: "LeaderElection".into(),
+            action: "".into(),
+            note: format!("{} {what}", self.election.identity()),
+            regarding: ObjectReference {
+                api_version: "coordination.k8s.io/v1".into(),
+                kind: "Lease".into(),
+                name: ObjectName::new(self.lease.namespace(), self.lease.name()),
+                uid: lease.uid.clone(),
+                resource_version: lease.resource_version.as_str().into(),
+            },
+            reporting_controller: self.controller.as_str().into(),
+            reporting_instance: "".into(),
+            event_time: self.clock.wall(),
+        };
+        self.recorder.tell(RecorderMessage::Lease(Box::new(record)));
+    }
+}
+
+impl Actor for Elector {
+    type Msg = ElectorMessage;
+    type State = ElectorState;
+    type Arguments = ElectorArguments;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<ElectorMessage>,
+        arguments: ElectorArguments,
+    ) -> Result<ElectorState, ActorProcessingErr> {
+        arguments.metrics.master_status(false);
+        Ok(ElectorState {
+            election: Election::new(arguments.identity, arguments.config.clone(), arguments.random),
+            config: arguments.config,
+            lease: arguments.lease,
+            mailbox: arguments.mailbox,
+            supervisor: arguments.supervisor,
+            recorder: arguments.recorder,
+            controller: arguments.controller,
+            clock: arguments.clock,
+            metrics: arguments.metrics,
+            phase: Phase::NotStarted,
+            token: None,
+            terms: 0,
+            attempt: 0,
+            asking: false,
+            next_try: Moment::ZERO,
+            stepping_down: None,
+            running: None,
+            alive: BTreeMap::new(),
+            slow_paths: 0,
+            alarm: Alarm::default(),
+            tasks: TaskTracker::new(),
+            cancelled: CancellationToken::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<ElectorMessage>,
+        message: ElectorMessage,
+        state: &mut ElectorState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.mailbox.depth().taken();
+        let now = state.clock.now();
+        match message {
+            ElectorMessage::Begin if state.phase == Phase::NotStarted => {
+                tracing::info!(lease = state.lease.name(), "Attempting to acquire leader lease...");
+                state.phase = Phase::Standing;
+                state.next_try = now;
+                state.tick(now);
+            }
+            ElectorMessage::Begin => {}
+            ElectorMessage::Running { queue, cycle } => {
+                state.alive = [(queue.name(), now), (cycle.name(), now)].into();
+                state.running = Some((queue, cycle));
+            }
+            ElectorMessage::Alive(actor) => {
+                if let Some(at) = state.alive.get_mut(actor) {
+                    *at = now;
+                }
+            }
+            ElectorMessage::StepDown(why) => state.step_down(why, now),
+            ElectorMessage::TermEnded if state.phase == Phase::Ending => state.term_ended(now),
+            ElectorMessage::TermEnded => {}
+            ElectorMessage::Answered { attempt, reply } => state.take_answer(attempt, reply, now),
+            ElectorMessage::Tick => state.tick(now),
+            ElectorMessage::View(reply) => {
+                let leading = state.token.is_some() && state.phase == Phase::Standing;
+                let _ = reply.send(ElectorView {
+                    leading,
+                    holder: state.election.holder().to_owned(),
+                });
+            }
+        }
+        state
+            .alarm
+            .arm(&state.mailbox, state.next_look(now), now, || ElectorMessage::Tick);
+        Ok(())
+    }
+}

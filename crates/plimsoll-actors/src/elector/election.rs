@@ -1,0 +1,330 @@
+//! client-go's leader election as a state machine: what to ask the API server next, and what an answer means.
+//!
+//! ```text
+//!             won (create or update accepted)
+//!  Candidate ───────────────────────────────▶ Leader ──┐ renewed: deadline moves on
+//!      ▲                                        │  ▲   │
+//!      │ not ours, or refused: wait, try again  │  └───┘
+//!      └──────────────┐                         │ no renewal within the renew deadline, or the lease names another
+//!                     │                         ▼
+//!                     └──────────────────── Candidate (the old term must have stopped first)
+//! ```
+//!
+//! A record held by somebody else is valid for its own duration from the moment *we* first saw it in that form; remote
+//! clocks are never compared with ours.
+
+use std::time::Duration;
+
+use plimsoll_client::{LeaseRecord, StoredLease};
+use plimsoll_config::ElectionConfig;
+use plimsoll_model::Moment;
+use rand_chacha::ChaCha8Rng;
+use rand_core::RngCore;
+
+/// What to ask the API server.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Request {
+    /// Read the lease.
+    Get,
+    /// Create the lease with this record.
+    Create(LeaseRecord),
+    /// Replace the lease that was read as `stored`.
+    Update {
+        /// What to write.
+        record: LeaseRecord,
+        /// What it replaces; its version is the precondition.
+        stored: Box<StoredLease>,
+    },
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// The lease as read or written.
+    Lease(Box<StoredLease>),
+    /// There is none.
+    NotFound,
+    /// Anything else: conflict, refusal, no connection. The text is for the log.
+    Failed(String),
+}
+
+/// What follows from an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// The try goes on with another request.
+    Ask(Request),
+    /// We hold the lease.
+    Held {
+        /// Whether this began a new leadership rather than renewing one.
+        won: bool,
+        /// The moment before the request was sent: writes are allowed until the renew deadline after it.
+        sent_at: Moment,
+        /// When to try again.
+        retry_at: Moment,
+    },
+    /// Not the leader; try again then.
+    NotHeld {
+        /// When.
+        retry_at: Moment,
+    },
+    /// We were the leader and are no longer.
+    Lost {
+        /// For the log.
+        reason: String,
+    },
+}
+
+#[derive(Debug, Clone)]
+struct Observed {
+    stored: Box<StoredLease>,
+    at: Moment,
+}
+
+/// The candidate's or leader's view of one lease.
+#[derive(Debug)]
+pub struct Election {
+    identity: String,
+    config: ElectionConfig,
+    random: ChaCha8Rng,
+    observed: Option<Observed>,
+    /// The time before the last accepted write was sent, while leading.
+    held_since: Option<Moment>,
+    /// The try under way.
+    sent_at: Moment,
+    fast_path: bool,
+    writing: bool,
+    slow_paths: u64,
+}
+
+impl Election {
+    /// A candidate that has seen nothing yet.
+    pub fn new(identity: String, config: ElectionConfig, random: ChaCha8Rng) -> Self {
+        Self {
+            identity,
+            config,
+            random,
+            observed: None,
+            held_since: None,
+            sent_at: Moment::ZERO,
+            fast_path: false,
+            writing: false,
+            slow_paths: 0,
+        }
+    }
+
+    /// Our identity in the lease.
+    pub fn identity(&self) -> &str {
+        &self.identity
+    }
+
+    /// Whether we lead, by the last answer.
+    pub fn is_leader(&self) -> bool {
+        self.held_since.is_some()
+    }
+
+    /// Who held the lease when it was last read; empty when nobody did.
+    pub fn holder(&self) -> &str {
+        self.observed
+            .as_ref()
+            .map_or("", |observed| observed.stored.record.holder.as_str())
+    }
+
+    /// The lease as it was last read or written.
+    pub fn observed(&self) -> Option<&StoredLease> {
+        self.observed.as_ref().map(|observed| observed.stored.as_ref())
+    }
+
+    /// Renewals that had to read the lease first; a metric.
+    pub fn slow_paths(&self) -> u64 {
+        self.slow_paths
+    }
+
+    /// Until when writes are allowed, while leading.
+    pub fn deadline(&self) -> Option<Moment> {
+        self.held_since.map(|since| since + self.config.renew_deadline)
+    }
+
+    /// Begins a try. `now` is read before the request is sent; `wall` is what the record shows to people.
+    pub fn begin(&mut self, now: Moment, wall: jiff::Timestamp) -> Request {
+        self.sent_at = now;
+        self.writing = false;
+        let still_ours = self.held_since.is_some() && self.observed.as_ref().is_some_and(|o| self.valid(o, now));
+        if let Some(observed) = self.observed.as_ref().filter(|_| still_ours) {
+            self.fast_path = true;
+            self.writing = true;
+            return Request::Update {
+                record: self.renewal(&observed.stored.record, wall),
+                stored: observed.stored.clone(),
+            };
+        }
+        self.fast_path = false;
+        Request::Get
+    }
+
+    /// Takes the answer to the request under way. `now` is the time of the answer.
+    pub fn answer(&mut self, answer: Answer, now: Moment, wall: jiff::Timestamp) -> Next {
+        if self.writing {
+            return self.answer_to_write(answer, now);
+        }
+        match answer {
+            Answer::NotFound => {
+                self.writing = true;
+                self.sent_at = now;
+                Next::Ask(Request::Create(self.takeover(None, wall)))
+            }
+            Answer::Lease(stored) => {
+                self.observe(stored.clone(), now);
+                let ours = stored.record.holder == self.identity;
+                let free = stored.record.holder.is_empty();
+                let valid = self.observed.as_ref().is_some_and(|observed| self.valid(observed, now));
+                if !ours && !free && valid {
+                    return if self.held_since.take().is_some() {
+                        Next::Lost {
+                            reason: format!("the lease is held by {}", stored.record.holder),
+                        }
+                    } else {
+                        Next::NotHeld {
+                            retry_at: self.candidate_retry(now),
+                        }
+                    };
+                }
+                self.writing = true;
+                self.sent_at = now;
+                let record = if ours && self.held_since.is_some() {
+                    self.slow_paths += 1;
+                    self.renewal(&stored.record, wall)
+                } else {
+                    self.takeover(Some(&stored.record), wall)
+                };
+                Next::Ask(Request::Update { record, stored })
+            }
+            Answer::Failed(reason) => self.failed(reason, now),
+        }
+    }
+
+    fn answer_to_write(&mut self, answer: Answer, now: Moment) -> Next {
+        self.writing = false;
+        match answer {
+            Answer::Lease(stored) => {
+                self.observe(stored, now);
+                let won = self.held_since.is_none();
+                self.held_since = Some(self.sent_at);
+                Next::Held {
+                    won,
+                    sent_at: self.sent_at,
+                    retry_at: now + self.config.retry_period,
+                }
+            }
+            // The held version was stale; read and go on within the same try.
+            Answer::Failed(_) | Answer::NotFound if self.fast_path => {
+                self.fast_path = false;
+                Next::Ask(Request::Get)
+            }
+            Answer::NotFound => self.failed("the lease vanished while it was written".to_owned(), now),
+            Answer::Failed(reason) => self.failed(reason, now),
+        }
+    }
+
+    fn failed(&mut self, reason: String, now: Moment) -> Next {
+        match self.deadline() {
+            Some(deadline) if now >= deadline => {
+                self.held_since = None;
+                Next::Lost {
+                    reason: format!("the lease was not renewed within the renew deadline: {reason}"),
+                }
+            }
+            Some(_) => Next::NotHeld {
+                retry_at: now + self.config.retry_period,
+            },
+            None => Next::NotHeld {
+                retry_at: self.candidate_retry(now),
+            },
+        }
+    }
+
+    /// The deadline has passed with a try still unanswered: leadership is over whatever the answer will be.
+    pub fn expire(&mut self, now: Moment) -> bool {
+        let expired = self.deadline().is_some_and(|deadline| now >= deadline);
+        if expired {
+            self.held_since = None;
+        }
+        expired
+    }
+
+    /// Gives leadership up on our side; the lease itself is released with [`Election::release`].
+    pub fn resign(&mut self) {
+        self.held_since = None;
+    }
+
+    /// The write that frees a lease just read, if it still names us: others may take it at once.
+    pub fn release(&self, stored: &StoredLease, wall: jiff::Timestamp) -> Option<Request> {
+        (stored.record.holder == self.identity).then(|| Request::Update {
+            record: LeaseRecord {
+                holder: String::new(),
+                duration_seconds: 1,
+                acquire_time: Some(wall),
+                renew_time: Some(wall),
+                transitions: stored.record.transitions,
+            },
+            stored: Box::new(stored.clone()),
+        })
+    }
+
+    fn observe(&mut self, stored: Box<StoredLease>, now: Moment) {
+        match &mut self.observed {
+            Some(observed) if observed.stored.record == stored.record => observed.stored = stored,
+            _ => self.observed = Some(Observed { stored, at: now }),
+        }
+    }
+
+    fn valid(&self, observed: &Observed, now: Moment) -> bool {
+        // A holder's own record counts for as long as it says, as client-go does; an absurd value is taken as it is.
+        let seconds = u64::try_from(observed.stored.record.duration_seconds).unwrap_or(0);
+        observed.at + Duration::from_secs(seconds) > now
+    }
+
+    fn renewal(&self, current: &LeaseRecord, wall: jiff::Timestamp) -> LeaseRecord {
+        LeaseRecord {
+            holder: self.identity.clone(),
+            duration_seconds: self.duration_seconds(),
+            acquire_time: current.acquire_time.or(Some(wall)),
+            renew_time: Some(wall),
+            transitions: current.transitions,
+        }
+    }
+
+    fn takeover(&self, current: Option<&LeaseRecord>, wall: jiff::Timestamp) -> LeaseRecord {
+        let transitions = match current {
+            None => 0,
+            // Our own lease from before a pause or restart under the same identity is kept, as client-go does.
+            Some(record) if record.holder == self.identity => record.transitions,
+            Some(record) => record.transitions.saturating_add(1),
+        };
+        let acquired = current
+            .filter(|record| record.holder == self.identity)
+            .and_then(|record| record.acquire_time);
+        LeaseRecord {
+            holder: self.identity.clone(),
+            duration_seconds: self.duration_seconds(),
+            acquire_time: acquired.or(Some(wall)),
+            renew_time: Some(wall),
+            transitions,
+        }
+    }
+
+    fn duration_seconds(&self) -> i32 {
+        i32::try_from(self.config.lease_duration.as_secs()).unwrap_or(i32::MAX)
+    }
+
+    /// Retry period × (1 + up to 1.2), so that candidates do not act in step.
+    fn candidate_retry(&mut self, now: Moment) -> Moment {
+        let unit = f64::from(self.random.next_u32()) / f64::from(u32::MAX);
+        now + self
+            .config
+            .retry_period
+            .mul_f64(unit.mul_add(plimsoll_config::JITTER_FACTOR, 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests;

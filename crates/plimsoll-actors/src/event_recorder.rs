@@ -1,0 +1,309 @@
+//! `EventRecorder`: tells users what happens to their pods, without ever holding a decision up.
+//!
+//! Events are many and matter less than bindings: at most [`QUEUE`] wait and [`IN_FLIGHT`] are being written; what comes
+//! on top is dropped and counted, as client-go does.
+
+mod series;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_client::{Clock, EventRecord, EventReply, EventType, EventWriter, ObjectReference, TermToken};
+use plimsoll_model::{Moment, Pod};
+use plimsoll_telemetry::Metrics;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::series::{Series, Writing};
+use crate::alarm::Alarm;
+use crate::mailbox::{Mailbox, Summary};
+
+/// As client-go's broadcaster.
+const QUEUE: usize = 1000;
+
+/// Enough to keep up with binding on one API server, few enough not to compete with it.
+const IN_FLIGHT: usize = 4;
+
+/// Connection failures are retried this often, this far apart, as client-go does.
+const TRIES: u32 = 12;
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+
+/// Series are looked through this often.
+const SWEEP: Duration = Duration::from_secs(6 * 60);
+
+/// An event about a pod, before the recorder adds who reports it.
+#[derive(Debug, Clone)]
+pub struct PodEvent {
+    event_type: EventType,
+    reason: &'static str,
+    action: &'static str,
+    note: String,
+    regarding: ObjectReference,
+    controller: String,
+    time: jiff::Timestamp,
+}
+
+impl PodEvent {
+    /// What happened to the pod; its `schedulerName` is the reporting controller.
+    pub fn about(
+        pod: &Pod,
+        event_type: EventType,
+        reason: &'static str,
+        action: &'static str,
+        note: String,
+        time: jiff::Timestamp,
+    ) -> Self {
+        let regarding = ObjectReference {
+            api_version: "v1".into(),
+            kind: "Pod".into(),
+            name: pod.name.clone(),
+            uid: pod.uid.clone(),
+            resource_version: pod.resource_version.to_string().into(),
+        };
+        let controller = pod.spec.scheduler_name.to_string();
+        Self {
+            event_type,
+            reason,
+            action,
+            note,
+            regarding,
+            controller,
+            time,
+        }
+    }
+
+    fn record(self, host: &str) -> EventRecord {
+        EventRecord {
+            event_type: self.event_type,
+            reason: self.reason.into(),
+            action: self.action.into(),
+            note: self.note,
+            regarding: self.regarding,
+            reporting_instance: format!("{}-{host}", self.controller).into(),
+            reporting_controller: self.controller.into(),
+            event_time: self.time,
+        }
+    }
+}
+
+/// What the recorder hears.
+#[derive(Debug)]
+pub enum RecorderMessage {
+    /// From the cycle. Written unless the term is over by then.
+    Pod {
+        /// What happened.
+        event: PodEvent,
+        /// The term it belongs to.
+        token: Arc<TermToken>,
+    },
+    /// From the elector: a core/v1 event about the lease, exempt from the token since it tells of the token's end.
+    Lease(Box<EventRecord>),
+    /// From a task of its own: how a write ended.
+    Written {
+        /// What was written.
+        writing: Box<Writing>,
+        /// What came back.
+        reply: EventReply,
+    },
+    /// From the alarm: retries or idle series are due.
+    Tick,
+}
+
+impl Summary for RecorderMessage {
+    fn summary(&self) -> String {
+        match self {
+            Self::Pod { event, .. } => format!("Pod {} {} {:?}", event.regarding.name, event.reason, event.note),
+            Self::Lease(record) => format!("Lease {:?}", record.note),
+            Self::Written { writing, reply } => format!("Written {} {reply:?}", writing.record.regarding.name),
+            Self::Tick => "Tick".to_owned(),
+        }
+    }
+}
+
+/// The actor; its state is [`EventRecorderState`].
+#[derive(Debug)]
+pub struct EventRecorder;
+
+/// What the recorder needs to start.
+pub struct EventRecorderArguments {
+    /// Its own mailbox.
+    pub mailbox: Mailbox<RecorderMessage>,
+    /// Who writes.
+    pub writer: EventWriter,
+    /// This machine's name, part of the reporting instance.
+    pub host: String,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+}
+
+/// What the recorder owns.
+pub struct EventRecorderState {
+    mailbox: Mailbox<RecorderMessage>,
+    writer: EventWriter,
+    host: String,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    series: Series,
+    waiting: VecDeque<Writing>,
+    in_flight: usize,
+    retries: VecDeque<(Moment, Writing)>,
+    next_sweep: Moment,
+    alarm: Alarm,
+    tasks: TaskTracker,
+    cancelled: CancellationToken,
+}
+
+impl Drop for EventRecorderState {
+    fn drop(&mut self) {
+        self.cancelled.cancel();
+    }
+}
+
+impl EventRecorderState {
+    fn accept(&mut self, writing: Option<Writing>) {
+        let Some(writing) = writing else { return };
+        if self.waiting.len() + self.retries.len() >= QUEUE {
+            self.metrics.event_dropped();
+            return;
+        }
+        self.waiting.push_back(writing);
+    }
+
+    fn write_next(&mut self, now: Moment) {
+        while self.in_flight < IN_FLIGHT
+            && let Some(writing) = self.waiting.pop_front()
+        {
+            if writing.token.as_ref().is_some_and(|token| !token.may_write(now)) {
+                self.metrics.event_dropped();
+                continue;
+            }
+            self.in_flight += 1;
+            let writer = self.writer.clone();
+            let mailbox = self.mailbox.clone();
+            let cancelled = self.cancelled.clone();
+            self.tasks.spawn(async move {
+                let request = async {
+                    match (&writing.series, writing.core) {
+                        (Some(series), _) => writer.patch_series(&writing.record, *series).await,
+                        (None, true) => writer.create_core(&writing.record).await,
+                        (None, false) => writer.create(&writing.record).await,
+                    }
+                };
+                if let Some(reply) = cancelled.run_until_cancelled(request).await {
+                    mailbox.tell(RecorderMessage::Written {
+                        writing: Box::new(writing),
+                        reply,
+                    });
+                }
+            });
+        }
+    }
+
+    fn written(&mut self, mut writing: Writing, reply: EventReply, now: Moment) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        match reply {
+            EventReply::Written => {}
+            EventReply::NotFound if writing.series.is_some() => {
+                writing.series = None;
+                self.waiting.push_front(writing);
+            }
+            EventReply::NotFound => {}
+            EventReply::Refused { code, message } => {
+                tracing::warn!(code, message, event = %writing.record.regarding.name, "Event was refused and is dropped");
+                self.metrics.event_dropped();
+            }
+            EventReply::Throttled { retry_after } => self.retry(writing, now + retry_after),
+            EventReply::Failed { error } => {
+                tracing::debug!(error, event = %writing.record.regarding.name, "Event could not be written");
+                self.retry(writing, now + RETRY_AFTER);
+            }
+        }
+    }
+
+    fn retry(&mut self, mut writing: Writing, at: Moment) {
+        writing.tries += 1;
+        if writing.tries >= TRIES || self.waiting.len() + self.retries.len() >= QUEUE {
+            self.metrics.event_dropped();
+            return;
+        }
+        let place = self.retries.partition_point(|(other, _)| *other <= at);
+        self.retries.insert(place, (at, writing));
+    }
+
+    fn tick(&mut self, now: Moment) {
+        self.alarm.rang();
+        while self.retries.front().is_some_and(|(at, _)| *at <= now) {
+            if let Some((_, writing)) = self.retries.pop_front() {
+                self.waiting.push_back(writing);
+            }
+        }
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP;
+            for writing in self.series.sweep(now) {
+                self.accept(Some(writing));
+            }
+        }
+    }
+}
+
+impl Actor for EventRecorder {
+    type Msg = RecorderMessage;
+    type State = EventRecorderState;
+    type Arguments = EventRecorderArguments;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<RecorderMessage>,
+        arguments: EventRecorderArguments,
+    ) -> Result<EventRecorderState, ActorProcessingErr> {
+        let now = arguments.clock.now();
+        Ok(EventRecorderState {
+            mailbox: arguments.mailbox,
+            writer: arguments.writer,
+            host: arguments.host,
+            clock: arguments.clock,
+            metrics: arguments.metrics,
+            series: Series::default(),
+            waiting: VecDeque::new(),
+            in_flight: 0,
+            retries: VecDeque::new(),
+            next_sweep: now + SWEEP,
+            alarm: Alarm::default(),
+            tasks: TaskTracker::new(),
+            cancelled: CancellationToken::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<RecorderMessage>,
+        message: RecorderMessage,
+        state: &mut EventRecorderState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.mailbox.depth().taken();
+        let now = state.clock.now();
+        match message {
+            RecorderMessage::Pod { event, token } => {
+                let record = event.record(&state.host);
+                let writing = state.series.record(record, Some(token), now);
+                state.accept(writing);
+            }
+            RecorderMessage::Lease(record) => state.accept(Some(Writing::core(*record))),
+            RecorderMessage::Written { writing, reply } => state.written(*writing, reply, now),
+            RecorderMessage::Tick => state.tick(now),
+        }
+        state.write_next(now);
+        let due = state
+            .retries
+            .front()
+            .map_or(state.next_sweep, |(at, _)| state.next_sweep.min(*at));
+        state
+            .alarm
+            .arm(&state.mailbox, Some(due), now, || RecorderMessage::Tick);
+        Ok(())
+    }
+}

@@ -1,0 +1,377 @@
+//! `InformerCache`: what the API server has told us, and the one order of changes.
+//!
+//! It numbers every change of every kind and sends the same stream to the queue and the cycle of the term, so that a
+//! pod handed out at number *n* can be judged by columns that have seen at least *n*.
+//!
+//! Watch batches carry a credit. It is given back only when everyone who was sent the batch's changes has taken them
+//! up, so that a slow cycle slows the watch down instead of growing a mailbox.
+
+mod store;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use plimsoll_client::{UndecodableObject, WatchBatch, WatchEvent};
+use plimsoll_model::{Change, Delta, Node, ObjectName, Pod, ResourceVersion, Seq};
+use plimsoll_telemetry::Metrics;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use self::store::{Store, StoreChange};
+use crate::mailbox::{Mailbox, Summary};
+use crate::scheduling_cycle::CycleMessage;
+use crate::scheduling_queue::QueueMessage;
+
+/// Room in the pipeline from watch to columns, held by whoever still has to look at a batch.
+#[derive(Debug, Clone)]
+pub struct Credit {
+    _permit: Option<Arc<OwnedSemaphorePermit>>,
+}
+
+impl Credit {
+    /// The credit of a batch that was let in with this permit.
+    pub fn new(permit: OwnedSemaphorePermit) -> Self {
+        Self {
+            _permit: Some(Arc::new(permit)),
+        }
+    }
+
+    /// For changes that nothing waits for.
+    pub fn none() -> Self {
+        Self { _permit: None }
+    }
+}
+
+/// Numbered changes in order, shared by all who hear them.
+#[derive(Debug, Clone)]
+pub struct Changes {
+    /// In order, without gaps.
+    pub changes: Arc<[Change]>,
+    /// Dropped when taken up.
+    pub credit: Credit,
+}
+
+/// The kinds that are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Pods that are not finished.
+    Pods,
+    /// Nodes.
+    Nodes,
+}
+
+impl Kind {
+    /// The plural used in metrics and logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pods => "pods",
+            Self::Nodes => "nodes",
+        }
+    }
+}
+
+/// A version of each kind; versions of different kinds are never compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Versions {
+    /// Of pods.
+    pub pods: ResourceVersion,
+    /// Of nodes.
+    pub nodes: ResourceVersion,
+}
+
+/// What the cache holds, for gauges and health checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CacheView {
+    /// Pods known.
+    pub pods: usize,
+    /// Nodes known.
+    pub nodes: usize,
+    /// Whether each kind has been listed once.
+    pub synced: bool,
+}
+
+/// What the cache hears.
+#[derive(Debug)]
+pub enum CacheMessage {
+    /// From the pod watch, or the short watch that forces progress.
+    Pods(WatchBatch<Pod>, Credit),
+    /// From the node watch, or the short watch that forces progress.
+    Nodes(WatchBatch<Node>, Credit),
+    /// From the term: send everything known as additions, then every change, to these two. Replaces earlier ones.
+    Subscribe {
+        /// The term's queue.
+        queue: Mailbox<QueueMessage>,
+        /// The term's cycle.
+        cycle: Mailbox<CycleMessage>,
+    },
+    /// From the term: it is over.
+    Unsubscribe,
+    /// From the term: which versions are in the cache? Answered at once.
+    Versions(oneshot::Sender<Versions>),
+    /// From the term: answer when each kind has passed its version.
+    AwaitVersions(Versions, oneshot::Sender<()>),
+    /// From the supervisor: answer when each kind has been listed once.
+    AwaitSynced(oneshot::Sender<()>),
+    /// From the HTTP server. Answered at once.
+    View(oneshot::Sender<CacheView>),
+}
+
+impl Summary for CacheMessage {
+    fn summary(&self) -> String {
+        fn batch<T>(kind: &str, batch: &WatchBatch<T>) -> String {
+            let mut replace = 0;
+            let mut upsert = 0;
+            let mut delete = 0;
+            for event in &batch.events {
+                match event {
+                    WatchEvent::Replace { objects, .. } => replace += objects.len(),
+                    WatchEvent::Upsert(_) => upsert += 1,
+                    WatchEvent::Delete { .. } => delete += 1,
+                    WatchEvent::Undecodable(_) | WatchEvent::Progress(_) => {}
+                }
+            }
+            format!("{kind} replace={replace} upsert={upsert} delete={delete}")
+        }
+        match self {
+            Self::Pods(pods, _) => batch("Pods", pods),
+            Self::Nodes(nodes, _) => batch("Nodes", nodes),
+            Self::Subscribe { .. } => "Subscribe".to_owned(),
+            Self::Unsubscribe => "Unsubscribe".to_owned(),
+            Self::Versions(_) => "Versions".to_owned(),
+            Self::AwaitVersions(versions, _) => format!("AwaitVersions {versions:?}"),
+            Self::AwaitSynced(_) => "AwaitSynced".to_owned(),
+            Self::View(_) => "View".to_owned(),
+        }
+    }
+}
+
+/// The actor; its state is [`InformerCacheState`].
+#[derive(Debug)]
+pub struct InformerCache;
+
+/// What the cache needs to start.
+#[derive(Debug)]
+pub struct InformerCacheArguments {
+    /// Its own mailbox, to be counted down.
+    pub mailbox: Mailbox<CacheMessage>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+}
+
+/// What the cache owns.
+#[derive(Debug)]
+pub struct InformerCacheState {
+    mailbox: Mailbox<CacheMessage>,
+    metrics: Arc<Metrics>,
+    pods: Store<Pod>,
+    nodes: Store<Node>,
+    /// Number of the last change that was sent.
+    seq: Seq,
+    subscribers: Option<(Mailbox<QueueMessage>, Mailbox<CycleMessage>)>,
+    barriers: Vec<(Versions, oneshot::Sender<()>)>,
+    waiting_for_sync: Vec<oneshot::Sender<()>>,
+    /// Undecodable objects that have been logged, by kind, name and version; an object is logged once per version.
+    logged: BTreeSet<(Kind, ObjectName, ResourceVersion)>,
+}
+
+/// Enough to log every undecodable object of a sane cluster once; past it the memory is started over.
+const LOGGED_LIMIT: usize = 10_000;
+
+impl InformerCacheState {
+    fn number(&mut self, delta: Delta) -> Change {
+        self.seq = self.seq.next();
+        Change { seq: self.seq, delta }
+    }
+
+    fn take_pods(&mut self, batch: WatchBatch<Pod>, credit: &Credit) {
+        let mut changes = Vec::new();
+        for event in batch.events {
+            match event {
+                WatchEvent::Replace {
+                    objects,
+                    undecodable,
+                    version,
+                } => {
+                    let keep = self.isolate(Kind::Pods, undecodable);
+                    self.pods.replace(objects, &keep, version, &mut changes);
+                }
+                WatchEvent::Upsert(pod) => self.pods.upsert(pod, &mut changes),
+                WatchEvent::Delete { name, version, .. } => self.pods.delete(&name, version, &mut changes),
+                WatchEvent::Undecodable(object) => {
+                    self.pods.progress(object.version);
+                    self.isolate(Kind::Pods, vec![object]);
+                }
+                WatchEvent::Progress(version) => self.pods.progress(version),
+            }
+        }
+        let deltas = changes.into_iter().map(|change| match change {
+            StoreChange::Added(pod) => Delta::PodAdded(pod),
+            StoreChange::Updated { old, new } => Delta::PodUpdated { old, new },
+            StoreChange::Deleted(pod) => Delta::PodDeleted(pod),
+        });
+        let deltas: Vec<Delta> = deltas.collect();
+        self.publish(deltas, credit);
+    }
+
+    fn take_nodes(&mut self, batch: WatchBatch<Node>, credit: &Credit) {
+        let mut changes = Vec::new();
+        for event in batch.events {
+            match event {
+                WatchEvent::Replace {
+                    objects,
+                    undecodable,
+                    version,
+                } => {
+                    let keep = self.isolate(Kind::Nodes, undecodable);
+                    self.nodes.replace(objects, &keep, version, &mut changes);
+                }
+                WatchEvent::Upsert(node) => self.nodes.upsert(node, &mut changes),
+                WatchEvent::Delete { name, version, .. } => self.nodes.delete(&name, version, &mut changes),
+                WatchEvent::Undecodable(object) => {
+                    self.nodes.progress(object.version);
+                    self.isolate(Kind::Nodes, vec![object]);
+                }
+                WatchEvent::Progress(version) => self.nodes.progress(version),
+            }
+        }
+        let deltas = changes.into_iter().map(|change| match change {
+            StoreChange::Added(node) => Delta::NodeAdded(node),
+            StoreChange::Updated { old, new } => Delta::NodeUpdated { old, new },
+            StoreChange::Deleted(node) => Delta::NodeDeleted(node),
+        });
+        let deltas: Vec<Delta> = deltas.collect();
+        self.publish(deltas, credit);
+    }
+
+    /// Counts and logs objects that cannot be decoded; what was known of them before stays.
+    fn isolate(&mut self, kind: Kind, objects: Vec<UndecodableObject>) -> Vec<ObjectName> {
+        let mut names = Vec::with_capacity(objects.len());
+        for object in objects {
+            self.metrics.undecodable_object(kind.as_str());
+            if self.logged.len() >= LOGGED_LIMIT {
+                self.logged.clear();
+            }
+            if self.logged.insert((kind, object.name.clone(), object.version)) {
+                tracing::error!(
+                    kind = kind.as_str(), object = %object.name, error = %object.error,
+                    "Object cannot be decoded and is left as it was known before; correct or delete it"
+                );
+            }
+            names.push(object.name);
+        }
+        names
+    }
+
+    fn publish(&mut self, deltas: Vec<Delta>, credit: &Credit) {
+        if !deltas.is_empty() && self.subscribers.is_some() {
+            let changes: Arc<[Change]> = deltas.into_iter().map(|delta| self.number(delta)).collect();
+            self.send(Changes {
+                changes,
+                credit: credit.clone(),
+            });
+        }
+        self.answer_waiting();
+    }
+
+    fn send(&self, changes: Changes) {
+        if let Some((queue, cycle)) = &self.subscribers {
+            queue.tell(QueueMessage::Changes(changes.clone()));
+            cycle.tell(CycleMessage::Changes(changes));
+        }
+    }
+
+    /// A term starts with what is known, nodes first so that no pod is counted on a node that is not there.
+    fn subscribe(&mut self, queue: Mailbox<QueueMessage>, cycle: Mailbox<CycleMessage>) {
+        let nodes = self.nodes.objects().cloned().map(Delta::NodeAdded);
+        let pods = self.pods.objects().cloned().map(Delta::PodAdded);
+        let deltas: Vec<Delta> = nodes.chain(pods).collect();
+        self.subscribers = Some((queue, cycle));
+        self.seq = Seq::default();
+        let changes: Arc<[Change]> = deltas.into_iter().map(|delta| self.number(delta)).collect();
+        self.send(Changes {
+            changes,
+            credit: Credit::none(),
+        });
+    }
+
+    fn answer_waiting(&mut self) {
+        let (pods, nodes) = (self.pods.applied(), self.nodes.applied());
+        let mut waiting = Vec::new();
+        for (versions, reply) in std::mem::take(&mut self.barriers) {
+            if pods >= versions.pods && nodes >= versions.nodes {
+                // The asker may have gone; then nobody waits.
+                let _ = reply.send(());
+            } else {
+                waiting.push((versions, reply));
+            }
+        }
+        self.barriers = waiting;
+        if self.pods.synced() && self.nodes.synced() {
+            for reply in self.waiting_for_sync.drain(..) {
+                let _ = reply.send(());
+            }
+        }
+    }
+}
+
+impl Actor for InformerCache {
+    type Msg = CacheMessage;
+    type State = InformerCacheState;
+    type Arguments = InformerCacheArguments;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<CacheMessage>,
+        arguments: InformerCacheArguments,
+    ) -> Result<InformerCacheState, ActorProcessingErr> {
+        Ok(InformerCacheState {
+            mailbox: arguments.mailbox,
+            metrics: arguments.metrics,
+            pods: Store::default(),
+            nodes: Store::default(),
+            seq: Seq::default(),
+            subscribers: None,
+            barriers: Vec::new(),
+            waiting_for_sync: Vec::new(),
+            logged: BTreeSet::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<CacheMessage>,
+        message: CacheMessage,
+        state: &mut InformerCacheState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.mailbox.depth().taken();
+        match message {
+            CacheMessage::Pods(batch, credit) => state.take_pods(batch, &credit),
+            CacheMessage::Nodes(batch, credit) => state.take_nodes(batch, &credit),
+            CacheMessage::Subscribe { queue, cycle } => state.subscribe(queue, cycle),
+            CacheMessage::Unsubscribe => state.subscribers = None,
+            CacheMessage::Versions(reply) => {
+                let _ = reply.send(Versions {
+                    pods: state.pods.applied(),
+                    nodes: state.nodes.applied(),
+                });
+            }
+            CacheMessage::AwaitVersions(versions, reply) => {
+                state.barriers.push((versions, reply));
+                state.answer_waiting();
+            }
+            CacheMessage::AwaitSynced(reply) => {
+                state.waiting_for_sync.push(reply);
+                state.answer_waiting();
+            }
+            CacheMessage::View(reply) => {
+                let synced = state.pods.synced() && state.nodes.synced();
+                let _ = reply.send(CacheView {
+                    pods: state.pods.len(),
+                    nodes: state.nodes.len(),
+                    synced,
+                });
+            }
+        }
+        Ok(())
+    }
+}

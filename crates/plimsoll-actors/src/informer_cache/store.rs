@@ -1,0 +1,168 @@
+//! What the API server has told us of one kind, and what a watch event changes in it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_model::{Node, ObjectName, Pod, ResourceVersion, Uid};
+
+/// What the store needs to know of an object.
+pub(crate) trait Stored {
+    fn key(&self) -> ObjectName;
+    fn uid(&self) -> &Uid;
+    fn version(&self) -> ResourceVersion;
+}
+
+impl Stored for Pod {
+    fn key(&self) -> ObjectName {
+        self.name.clone()
+    }
+
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
+    }
+}
+
+impl Stored for Node {
+    fn key(&self) -> ObjectName {
+        ObjectName::new("", self.name.clone())
+    }
+
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
+    }
+}
+
+/// One change of the kind, before it gets its number.
+#[derive(Debug)]
+pub(crate) enum StoreChange<T> {
+    Added(Arc<T>),
+    Updated { old: Arc<T>, new: Arc<T> },
+    Deleted(Arc<T>),
+}
+
+/// The objects of one kind by name, and the version up to which they are known.
+///
+/// Two streams may feed one store: the kind's own watch and the short one that forces progress. Each delivers every
+/// change in order, so an event at or below `applied` has been seen and is passed over; that also keeps a late
+/// "modified" from bringing back what the other stream saw deleted.
+#[derive(Debug)]
+pub(crate) struct Store<T> {
+    objects: BTreeMap<ObjectName, Arc<T>>,
+    applied: ResourceVersion,
+    synced: bool,
+}
+
+impl<T> Default for Store<T> {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            applied: ResourceVersion::new(0),
+            synced: false,
+        }
+    }
+}
+
+impl<T: Stored> Store<T> {
+    /// Every change up to this version is in the store.
+    pub(crate) fn applied(&self) -> ResourceVersion {
+        self.applied
+    }
+
+    /// Whether a whole list has come once.
+    pub(crate) fn synced(&self) -> bool {
+        self.synced
+    }
+
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<T>> {
+        self.objects.values()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// A whole list as of `version`. Objects that are missing from it are gone, except those in `keep`: they are there
+    /// but could not be decoded, and what we knew of them is better than nothing.
+    pub(crate) fn replace(
+        &mut self,
+        objects: Vec<Arc<T>>,
+        keep: &[ObjectName],
+        version: ResourceVersion,
+        out: &mut Vec<StoreChange<T>>,
+    ) {
+        // A list older than what a watch has delivered would turn time back; the watch that follows it catches up.
+        if self.synced && version < self.applied {
+            return;
+        }
+        let mut before = std::mem::take(&mut self.objects);
+        for new in objects {
+            let key = new.key();
+            match before.remove(&key) {
+                None => out.push(StoreChange::Added(Arc::clone(&new))),
+                Some(old) => Self::difference(old, &new, out),
+            }
+            self.objects.insert(key, new);
+        }
+        for (key, old) in before {
+            if keep.contains(&key) {
+                self.objects.insert(key, old);
+            } else {
+                out.push(StoreChange::Deleted(old));
+            }
+        }
+        self.applied = version;
+        self.synced = true;
+    }
+
+    /// An added or modified object.
+    pub(crate) fn upsert(&mut self, new: Arc<T>, out: &mut Vec<StoreChange<T>>) {
+        if new.version() <= self.applied {
+            return;
+        }
+        self.applied = new.version();
+        match self.objects.insert(new.key(), Arc::clone(&new)) {
+            None => out.push(StoreChange::Added(new)),
+            Some(old) => Self::difference(old, &new, out),
+        }
+    }
+
+    /// A deleted object, or one that no longer matches the watch's selector.
+    pub(crate) fn delete(&mut self, key: &ObjectName, version: ResourceVersion, out: &mut Vec<StoreChange<T>>) {
+        if version <= self.applied {
+            return;
+        }
+        self.applied = version;
+        if let Some(old) = self.objects.remove(key) {
+            out.push(StoreChange::Deleted(old));
+        }
+    }
+
+    /// Nothing new up to this version.
+    pub(crate) fn progress(&mut self, version: ResourceVersion) {
+        self.applied = self.applied.max(version);
+    }
+
+    fn difference(old: Arc<T>, new: &Arc<T>, out: &mut Vec<StoreChange<T>>) {
+        if old.uid() != new.uid() {
+            // Deleted and created anew while we looked away: to everyone else these are two objects.
+            out.push(StoreChange::Deleted(old));
+            out.push(StoreChange::Added(Arc::clone(new)));
+        } else if old.version() != new.version() {
+            out.push(StoreChange::Updated {
+                old,
+                new: Arc::clone(new),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

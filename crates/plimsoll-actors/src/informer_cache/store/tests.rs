@@ -1,0 +1,81 @@
+use plimsoll_model::testing::pod;
+
+use super::*;
+
+fn at(name: &str, uid: &str, version: u64) -> Arc<Pod> {
+    let mut pod = pod(name).build();
+    pod.uid = Uid::from(uid);
+    pod.resource_version = ResourceVersion::new(version);
+    Arc::new(pod)
+}
+
+fn told(changes: &[StoreChange<Pod>]) -> Vec<String> {
+    changes
+        .iter()
+        .map(|change| match change {
+            StoreChange::Added(pod) => format!("+{}@{}", pod.uid, pod.resource_version),
+            StoreChange::Updated { old, new } => {
+                format!("{}@{}>{}", new.uid, old.resource_version, new.resource_version)
+            }
+            StoreChange::Deleted(pod) => format!("-{}@{}", pod.uid, pod.resource_version),
+        })
+        .collect()
+}
+
+#[test]
+fn a_relist_tells_what_went_what_came_and_what_changed() {
+    let mut store = Store::default();
+    let mut out = Vec::new();
+    let first = vec![at("a", "1", 1), at("b", "2", 2), at("c", "3", 3)];
+    store.replace(first, &[], ResourceVersion::new(5), &mut out);
+    out.clear();
+    let second = vec![at("a", "1", 1), at("b", "2", 7), at("d", "4", 6)];
+    store.replace(second, &[], ResourceVersion::new(8), &mut out);
+    assert_eq!(told(&out), ["2@2>7", "+4@6", "-3@3"]);
+}
+
+#[test]
+fn a_pod_created_anew_under_its_name_is_two_pods() {
+    let mut store = Store::default();
+    let mut out = Vec::new();
+    store.upsert(at("a", "1", 1), &mut out);
+    store.upsert(at("a", "2", 4), &mut out);
+    assert_eq!(told(&out), ["+1@1", "-1@1", "+2@4"]);
+}
+
+#[test]
+fn two_streams_of_the_same_changes_tell_each_change_once() {
+    let mut store = Store::default();
+    let mut out = Vec::new();
+    let name = at("a", "1", 1).key();
+    store.upsert(at("a", "1", 1), &mut out);
+    // The forced stream is ahead and has seen the deletion; the kind's own watch comes after with what was before it.
+    store.delete(&name, ResourceVersion::new(3), &mut out);
+    store.upsert(at("a", "1", 2), &mut out);
+    store.delete(&name, ResourceVersion::new(3), &mut out);
+    assert_eq!(told(&out), ["+1@1", "-1@1"]);
+    assert_eq!(store.applied(), ResourceVersion::new(3));
+}
+
+#[test]
+fn a_list_from_the_past_changes_nothing() {
+    let mut store = Store::default();
+    let mut out = Vec::new();
+    store.replace(vec![at("a", "1", 9)], &[], ResourceVersion::new(9), &mut out);
+    out.clear();
+    store.replace(Vec::new(), &[], ResourceVersion::new(4), &mut out);
+    assert!(out.is_empty());
+    assert_eq!(store.applied(), ResourceVersion::new(9));
+}
+
+#[test]
+fn what_cannot_be_decoded_stays_as_it_was_known() {
+    let mut store = Store::default();
+    let mut out = Vec::new();
+    store.replace(vec![at("a", "1", 1)], &[], ResourceVersion::new(1), &mut out);
+    out.clear();
+    let name = at("a", "1", 1).key();
+    store.replace(Vec::new(), &[name], ResourceVersion::new(2), &mut out);
+    assert!(out.is_empty());
+    assert_eq!(store.len(), 1);
+}

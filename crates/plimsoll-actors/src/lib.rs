@@ -1,0 +1,31 @@
+//! The actors and their messages.
+//!
+//! | actor | lives | owns |
+//! |---|---|---|
+//! | [`supervisor`] | process | the tree below |
+//! | [`informer_cache`] | process, warm on standbys | what the API server has told us |
+//! | [`elector`] | process | the Lease, the term number |
+//! | [`event_recorder`] | process | a bounded buffer of events |
+//! | [`http_server`] | process | the listener |
+//! | [`term`] | while leading | the term token |
+//! | [`scheduling_queue`] | term | pods that wait |
+//! | [`scheduling_cycle`] | term | columns, claims, nominations |
+//! | [`binding_workers`] | term | API writes in flight |
+//!
+//! Each message says who sends it and what it promises. State has one owner; nothing is shared behind a lock.
+
+mod alarm;
+pub mod binding_workers;
+mod claim_input;
+pub mod effects;
+pub mod elector;
+pub mod event_recorder;
+pub mod http_server;
+pub mod informer_cache;
+pub mod mailbox;
+pub mod scheduling_cycle;
+pub mod scheduling_queue;
+pub mod supervisor;
+pub mod term;
+pub mod trace_context;
+mod watch_feed;

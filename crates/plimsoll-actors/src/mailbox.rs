@@ -1,0 +1,111 @@
+//! How actors reach each other: a handle that counts what waits, survives a restart of its actor, and can be tapped.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use arc_swap::ArcSwapOption;
+use ractor::{ActorRef, Message};
+
+/// Sees each message at the moment it is sent; simulations compare what two runs with one seed have sent.
+pub trait Tap: Send + Sync + 'static {
+    /// `summary` was sent to the actor called `to`.
+    fn sent(&self, to: &'static str, summary: &str);
+}
+
+/// One line about a message: its kind and whom it concerns, the same in each run with the same seed.
+pub trait Summary {
+    /// The line.
+    fn summary(&self) -> String;
+}
+
+/// How many messages wait in a mailbox.
+///
+/// ractor's mailboxes are unbounded; what flows into them is bounded at the edge, by the credits that watch batches
+/// carry and by the one pod at a time that the cycle asks for. The depth shows whether that holds.
+#[derive(Debug, Clone, Default)]
+pub struct Depth(Arc<AtomicI64>);
+
+impl Depth {
+    /// Messages sent and not yet taken up.
+    pub fn get(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The actor took a message up.
+    pub(crate) fn taken(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A handle on an actor's mailbox. Sending never waits; a message to an actor that is gone is dropped, as its sender is
+/// told through supervision.
+pub struct Mailbox<M> {
+    name: &'static str,
+    target: Arc<ArcSwapOption<ActorRef<M>>>,
+    depth: Depth,
+    tap: Option<Arc<dyn Tap>>,
+}
+
+impl<M> Clone for Mailbox<M> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name,
+            target: Arc::clone(&self.target),
+            depth: self.depth.clone(),
+            tap: self.tap.clone(),
+        }
+    }
+}
+
+impl<M> fmt::Debug for Mailbox<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mailbox")
+            .field("name", &self.name)
+            .field("depth", &self.depth.get())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M: Message + Summary> Mailbox<M> {
+    /// A mailbox whose actor is not there yet.
+    pub fn new(name: &'static str, tap: Option<Arc<dyn Tap>>) -> Self {
+        Self {
+            name,
+            target: Arc::new(ArcSwapOption::empty()),
+            depth: Depth::default(),
+            tap,
+        }
+    }
+
+    /// From now on messages go to this actor; what waited in its predecessor's mailbox is gone with it.
+    pub fn bind(&self, actor: ActorRef<M>) {
+        self.depth.0.store(0, Ordering::Relaxed);
+        self.target.store(Some(Arc::new(actor)));
+    }
+
+    /// Sends; returns whether there was an actor to send to.
+    pub fn tell(&self, message: M) -> bool {
+        if let Some(tap) = &self.tap {
+            tap.sent(self.name, &message.summary());
+        }
+        let target = self.target.load();
+        let Some(actor) = target.as_deref() else { return false };
+        self.depth.0.fetch_add(1, Ordering::Relaxed);
+        if actor.cast(message).is_err() {
+            self.depth.0.fetch_sub(1, Ordering::Relaxed);
+            return false;
+        }
+        true
+    }
+
+    /// The actor's name in gauges and logs.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// How many messages wait.
+    pub fn depth(&self) -> &Depth {
+        &self.depth
+    }
+}

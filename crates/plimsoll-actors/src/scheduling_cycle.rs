@@ -1,0 +1,477 @@
+//! `SchedulingCycle`: owns the engine (columns, claims, nominations) and moves messages around it.
+//!
+//! One pod at a time is asked of the queue. While a cycle waits for an effect, and while bindings are under way, every
+//! other message is served: waiting holds nothing up here, and what waits is parked in the engine.
+
+mod outcome_report;
+mod panic_budget;
+mod status_writes;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use plimsoll_client::{BindReply, Clock, PatchReply, PodRead, TermToken};
+use plimsoll_engine::{ClaimId, Engine, Notice, Step};
+use plimsoll_framework::{Action, ClusterEvent, Effect, EffectReply, EventResource};
+use plimsoll_model::{Moment, Pod, Uid};
+use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod};
+use plimsoll_telemetry::{AttemptResult, Metrics};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::panic_budget::PanicBudget;
+use self::status_writes::StatusWrites;
+use crate::alarm::Alarm;
+use crate::binding_workers::{BindingWorkers, WriteJob};
+use crate::claim_input::{bind_input, bind_kind, read_input, read_kind};
+use crate::effects::Effects;
+use crate::elector::ElectorMessage;
+use crate::event_recorder::RecorderMessage;
+use crate::informer_cache::Changes;
+use crate::mailbox::{Mailbox, Summary};
+use crate::scheduling_queue::{Attempt, QueueMessage};
+use crate::trace_context::TraceContext;
+
+/// What the cycle hears.
+#[derive(Debug)]
+pub enum CycleMessage {
+    /// From the cache, the same stream as the queue's.
+    Changes(Changes),
+    /// From the queue, in answer to [`QueueMessage::Ready`]: the pod is the cycle's until it is settled.
+    Attempt(Attempt),
+    /// From the task that performed a cycle's effect.
+    EffectAnswered(EffectReply),
+    /// From the task that performed a claim's pre-bind work.
+    PreBindAnswered {
+        /// The claim.
+        claim: ClaimId,
+        /// What came of it.
+        reply: EffectReply,
+    },
+    /// From a worker: exactly one for each [`WriteJob::Bind`].
+    BindAnswered {
+        /// The claim.
+        claim: ClaimId,
+        /// What came back.
+        reply: BindReply,
+    },
+    /// From a worker: exactly one for each [`WriteJob::Read`].
+    ReadAnswered {
+        /// The claim.
+        claim: ClaimId,
+        /// What came back.
+        read: PodRead,
+    },
+    /// From a worker: exactly one for each [`WriteJob::Status`].
+    StatusAnswered {
+        /// The pod.
+        uid: Uid,
+        /// What came back.
+        reply: PatchReply,
+    },
+    /// From the alarm: a claim, a permit wait or a status write is due.
+    Tick,
+    /// From the term: start. The cycle asks for its first pod.
+    Start,
+    /// From the term: take no more pods, and answer when no write of ours is undecided.
+    Drain(oneshot::Sender<()>),
+    /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
+    Probe(Mailbox<ElectorMessage>),
+}
+
+impl Summary for CycleMessage {
+    fn summary(&self) -> String {
+        match self {
+            Self::Changes(changes) => format!("Changes {}", changes.changes.len()),
+            Self::Attempt(attempt) => format!(
+                "Attempt {} seq={} trace={}",
+                attempt.popped.pod.name,
+                attempt.popped.seq.as_u64(),
+                attempt.trace
+            ),
+            Self::EffectAnswered(reply) => format!("EffectAnswered ok={}", reply.is_ok()),
+            Self::PreBindAnswered { claim, reply } => {
+                format!("PreBindAnswered {} ok={}", claim.as_u64(), reply.is_ok())
+            }
+            Self::BindAnswered { claim, reply } => format!("BindAnswered {} {reply:?}", claim.as_u64()),
+            Self::ReadAnswered { claim, read } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
+            Self::StatusAnswered { uid, reply } => format!("StatusAnswered {uid} {reply:?}"),
+            Self::Tick => "Tick".to_owned(),
+            Self::Start => "Start".to_owned(),
+            Self::Drain(_) => "Drain".to_owned(),
+            Self::Probe(_) => "Probe".to_owned(),
+        }
+    }
+}
+
+/// The actor; its state is [`SchedulingCycleState`].
+#[derive(Debug)]
+pub struct SchedulingCycle;
+
+/// What the cycle needs to start.
+pub struct SchedulingCycleArguments {
+    /// The state machine, empty.
+    pub engine: Engine,
+    /// Its own mailbox.
+    pub mailbox: Mailbox<CycleMessage>,
+    /// Where pods come from and are settled.
+    pub queue: Mailbox<QueueMessage>,
+    /// Who writes.
+    pub workers: BindingWorkers,
+    /// Who tells users.
+    pub recorder: Mailbox<RecorderMessage>,
+    /// Who performs effects.
+    pub effects: Effects,
+    /// The term that every write belongs to.
+    pub token: Arc<TermToken>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Gauges and counters.
+    pub metrics: Arc<Metrics>,
+}
+
+/// What is remembered of a pod from the time it is handed out until it is settled.
+#[derive(Debug, Clone)]
+struct Attempted {
+    profile: String,
+    attempts: u32,
+    initial_attempt: Option<Moment>,
+    flushed: bool,
+    begun: Moment,
+}
+
+/// What the cycle actor owns.
+pub struct SchedulingCycleState {
+    engine: Engine,
+    mailbox: Mailbox<CycleMessage>,
+    queue: Mailbox<QueueMessage>,
+    workers: BindingWorkers,
+    recorder: Mailbox<RecorderMessage>,
+    effects: Effects,
+    token: Arc<TermToken>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    alarm: Alarm,
+    /// A pod that was handed out ahead of the changes that the queue had seen.
+    waiting: Option<PoppedPod>,
+    /// The pod whose cycle waits for an effect.
+    current: Option<PoppedPod>,
+    attempted: HashMap<Uid, Attempted, FixedState>,
+    status_writes: StatusWrites,
+    panics: PanicBudget,
+    draining: Option<oneshot::Sender<()>>,
+    stopping: bool,
+    tasks: TaskTracker,
+    cancelled: CancellationToken,
+}
+
+impl Drop for SchedulingCycleState {
+    fn drop(&mut self) {
+        self.cancelled.cancel();
+    }
+}
+
+impl SchedulingCycleState {
+    fn ready(&mut self) {
+        if !self.stopping {
+            self.queue.tell(QueueMessage::Ready);
+        }
+    }
+
+    fn take_changes(&mut self, changes: &Changes, now: Moment) -> Result<(), ActorProcessingErr> {
+        let mut notices = Vec::new();
+        for change in changes.changes.iter() {
+            self.engine.apply(change, now, &mut notices);
+        }
+        self.act_on(notices, now);
+        self.begin_waiting(now)
+    }
+
+    fn attempt(&mut self, popped: PoppedPod, now: Moment) -> Result<(), ActorProcessingErr> {
+        self.waiting = Some(popped);
+        self.begin_waiting(now)
+    }
+
+    /// Begins the cycle of the pod that was handed out, once the columns have what the queue had seen.
+    fn begin_waiting(&mut self, now: Moment) -> Result<(), ActorProcessingErr> {
+        let Some(popped) = self.waiting.take() else {
+            return Ok(());
+        };
+        if self.engine.applied() < popped.seq {
+            self.waiting = Some(popped);
+            return Ok(());
+        }
+        let pod = Arc::clone(&popped.pod);
+        tracing::debug!(pod = %pod.name, "Attempting to schedule pod");
+        self.attempted.insert(
+            pod.uid.clone(),
+            Attempted {
+                profile: pod.spec.scheduler_name.to_string(),
+                attempts: popped.attempts,
+                initial_attempt: popped.initial_attempt,
+                flushed: popped.flushed,
+                begun: now,
+            },
+        );
+        self.current = Some(popped);
+        self.decide(now, |engine, notices| engine.begin(&pod, now, notices))
+    }
+
+    /// Runs a part of the current pod's cycle. A panic in it costs that pod a long backoff and the columns a rebuild,
+    /// and nothing else.
+    fn decide(
+        &mut self,
+        now: Moment,
+        part: impl FnOnce(&mut Engine, &mut Vec<Notice>) -> Step,
+    ) -> Result<(), ActorProcessingErr> {
+        let mut notices = Vec::new();
+        let step = catch_unwind(AssertUnwindSafe(|| part(&mut self.engine, &mut notices)));
+        match step {
+            Ok(Step::Needs(effect)) => self.perform(effect, CycleMessage::EffectAnswered),
+            Ok(Step::Done(outcome)) => {
+                if let Some(popped) = self.current.take() {
+                    self.conclude(&popped, outcome, now);
+                }
+                self.ready();
+            }
+            Err(cause) => {
+                let text = panic_text(cause.as_ref());
+                self.metrics.cycle_panicked();
+                self.engine.abandon();
+                self.engine.rebuild(now, &mut notices);
+                if let Some(popped) = self.current.take() {
+                    tracing::error!(pod = %popped.pod.name, panic = text, "Deciding the pod panicked; it is set aside");
+                    self.set_aside(&popped, &text, now);
+                }
+                if self.panics.spend(now).is_err() {
+                    return Err("too many scheduling cycles have panicked: the term ends".into());
+                }
+                self.ready();
+            }
+        }
+        self.act_on(notices, now);
+        Ok(())
+    }
+
+    fn perform(&self, effect: Effect, answer: impl FnOnce(EffectReply) -> CycleMessage + Send + 'static) {
+        let performing = self.effects.perform(effect);
+        let mailbox = self.mailbox.clone();
+        let cancelled = self.cancelled.clone();
+        self.tasks.spawn(async move {
+            if let Some(reply) = cancelled.run_until_cancelled(performing).await {
+                mailbox.tell(answer(reply));
+            }
+        });
+    }
+
+    fn act_on(&mut self, notices: Vec<Notice>, now: Moment) {
+        for notice in notices {
+            self.act_on_one(notice, now);
+        }
+    }
+
+    fn act_on_one(&mut self, notice: Notice, now: Moment) {
+        match notice {
+            Notice::SendBinding { claim, pod, node } => {
+                let trace = TraceContext::of(&pod.uid);
+                let uid = pod.uid.clone();
+                let job = WriteJob::Bind {
+                    claim,
+                    pod,
+                    node: Arc::from(node.as_str()),
+                    trace,
+                };
+                // An explanation still under way could otherwise land after the binding and contradict it.
+                if let Some(job) = self.status_writes.after(&uid, job) {
+                    self.workers.dispatch(job);
+                }
+            }
+            Notice::ReadPod { claim, pod } => {
+                let trace = TraceContext::of(&pod.uid);
+                self.workers.dispatch(WriteJob::Read { claim, pod, trace });
+            }
+            Notice::PreBind { claim, effect, .. } => {
+                self.perform(effect, move |reply| CycleMessage::PreBindAnswered { claim, reply });
+            }
+            Notice::Expect { pod, node } => self.write_expectation(&pod, &node),
+            Notice::Bound {
+                pod,
+                node,
+                evaluated_nodes,
+                feasible_nodes,
+                ..
+            } => {
+                self.settle(&pod, QueueOutcome::Placed);
+                self.report_bound(&pod, &node, evaluated_nodes, feasible_nodes, now);
+            }
+            Notice::BoundElsewhere { pod, node, .. } => {
+                tracing::warn!(pod = %pod.name, %node, "Another scheduler has bound the pod");
+                self.metrics.foreign_bind();
+                self.attempted.remove(&pod.uid);
+                self.settle(&pod, QueueOutcome::Placed);
+            }
+            Notice::BindFailed { pod, node, failure, .. } => {
+                tracing::info!(pod = %pod.name, %node, error = failure.message, "Failed to bind pod");
+                self.fail_after_choice(&pod, failure, now);
+            }
+            Notice::PodGone { pod, .. } => {
+                self.attempted.remove(&pod.uid);
+                self.settle(&pod, QueueOutcome::Dropped);
+            }
+            Notice::Released { .. } => {
+                let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
+                self.queue.tell(QueueMessage::Observe(freed));
+            }
+        }
+    }
+
+    fn settle(&self, pod: &Pod, outcome: QueueOutcome) {
+        self.queue.tell(QueueMessage::Settle {
+            uid: pod.uid.clone(),
+            outcome,
+        });
+    }
+
+    fn take_status_answer(&mut self, uid: &Uid, reply: &PatchReply, now: Moment) {
+        for job in self.status_writes.answered(uid, reply, now) {
+            self.workers.dispatch(job);
+        }
+    }
+
+    fn tick(&mut self, now: Moment) {
+        self.alarm.rang();
+        let mut notices = Vec::new();
+        self.engine.tick(now, &mut notices);
+        self.act_on(notices, now);
+        for job in self.status_writes.due(now) {
+            self.workers.dispatch(job);
+        }
+    }
+
+    /// Whether every binding that was sent has its answer.
+    fn is_decided(&self) -> bool {
+        self.engine.claims().all(|claim| claim.open_until().is_none()) && self.status_writes.is_empty()
+    }
+
+    fn finish_turn(&mut self, now: Moment) {
+        if self.draining.is_some()
+            && self.is_decided()
+            && let Some(reply) = self.draining.take()
+        {
+            let _ = reply.send(());
+        }
+        let size = self.engine.cache_size();
+        self.metrics.cache_size(size.nodes, size.pods, size.assumed_pods);
+        let deadline = [self.engine.next_deadline(), self.status_writes.next_deadline()]
+            .into_iter()
+            .flatten()
+            .min();
+        self.alarm.arm(&self.mailbox, deadline, now, || CycleMessage::Tick);
+    }
+
+    fn observe_attempt(&mut self, pod: &Pod, result: AttemptResult, now: Moment) -> Option<Attempted> {
+        let attempted = self.attempted.remove(&pod.uid)?;
+        self.metrics
+            .scheduling_attempt(result, &attempted.profile, now.since(attempted.begun));
+        Some(attempted)
+    }
+}
+
+fn panic_text(cause: &(dyn std::any::Any + Send)) -> String {
+    cause
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| cause.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned())
+}
+
+impl Actor for SchedulingCycle {
+    type Msg = CycleMessage;
+    type State = SchedulingCycleState;
+    type Arguments = SchedulingCycleArguments;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<CycleMessage>,
+        arguments: SchedulingCycleArguments,
+    ) -> Result<SchedulingCycleState, ActorProcessingErr> {
+        Ok(SchedulingCycleState {
+            engine: arguments.engine,
+            mailbox: arguments.mailbox,
+            queue: arguments.queue,
+            workers: arguments.workers,
+            recorder: arguments.recorder,
+            effects: arguments.effects,
+            token: arguments.token,
+            clock: arguments.clock,
+            metrics: arguments.metrics,
+            alarm: Alarm::default(),
+            waiting: None,
+            current: None,
+            attempted: HashMap::with_hasher(FixedState::with_seed(0)),
+            status_writes: StatusWrites::default(),
+            panics: PanicBudget::default(),
+            draining: None,
+            stopping: false,
+            tasks: TaskTracker::new(),
+            cancelled: CancellationToken::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<CycleMessage>,
+        message: CycleMessage,
+        state: &mut SchedulingCycleState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.mailbox.depth().taken();
+        let now = state.clock.now();
+        match message {
+            CycleMessage::Changes(changes) => state.take_changes(&changes, now)?,
+            CycleMessage::Attempt(attempt) => state.attempt(attempt.popped, now)?,
+            CycleMessage::EffectAnswered(reply) => {
+                state.decide(now, |engine, notices| engine.resume(reply, now, notices))?;
+                // Changes held back meanwhile are applied now; the next pod may have been waiting for them.
+                state.begin_waiting(now)?;
+            }
+            CycleMessage::PreBindAnswered { claim, reply } => {
+                let mut notices = Vec::new();
+                state.engine.pre_bind_done(claim, reply, now, &mut notices);
+                state.act_on(notices, now);
+            }
+            CycleMessage::BindAnswered { claim, reply } => {
+                state.metrics.bind_answered(bind_kind(&reply));
+                let mut notices = Vec::new();
+                state
+                    .engine
+                    .bind_input(claim, bind_input(reply, &state.token, now), now, &mut notices);
+                state.act_on(notices, now);
+            }
+            CycleMessage::ReadAnswered { claim, read } => {
+                let mut notices = Vec::new();
+                if let Some(uid) = state.engine.claim(claim).map(|claim| claim.pod().uid.clone()) {
+                    state
+                        .engine
+                        .bind_input(claim, read_input(read, &uid), now, &mut notices);
+                }
+                state.act_on(notices, now);
+            }
+            CycleMessage::StatusAnswered { uid, reply } => state.take_status_answer(&uid, &reply, now),
+            CycleMessage::Tick => state.tick(now),
+            CycleMessage::Start => state.ready(),
+            CycleMessage::Drain(reply) => {
+                state.stopping = true;
+                state.draining = Some(reply);
+            }
+            CycleMessage::Probe(elector) => {
+                elector.tell(ElectorMessage::Alive(state.mailbox.name()));
+            }
+        }
+        state.finish_turn(now);
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+//! How the end of an attempt is told: to the queue, to metrics, in the pod's status and as an event.
+
+use plimsoll_client::{ConditionPatch, EventType, NominationPatch, PodStatusPatch};
+use plimsoll_engine::{
+    DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note, status_report,
+};
+use plimsoll_model::{Moment, Pod, Timestamp};
+use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod};
+use plimsoll_telemetry::AttemptResult;
+
+use super::SchedulingCycleState;
+use crate::event_recorder::{PodEvent, RecorderMessage};
+
+impl SchedulingCycleState {
+    /// The cycle of a pod is over.
+    pub(super) fn conclude(&mut self, popped: &PoppedPod, outcome: Outcome, now: Moment) {
+        let pod = &popped.pod;
+        if let Some(attempted) = self.attempted.get(&pod.uid) {
+            self.metrics.scheduling_algorithm(now.since(attempted.begun));
+        }
+        match outcome {
+            Outcome::Placed(placement) => {
+                tracing::debug!(pod = %pod.name, node = %placement.node, "Attempting to bind pod to node");
+            }
+            Outcome::Unschedulable(diagnosis) => {
+                if diagnosis.no_nodes {
+                    tracing::info!(pod = %pod.name, "Unable to schedule pod; no nodes are registered to the cluster; waiting");
+                } else {
+                    tracing::info!(pod = %pod.name, err = diagnosis.message, "Unable to schedule pod; no fit; waiting");
+                }
+                let back = if diagnosis.plugins.is_empty() {
+                    QueueOutcome::Failed {
+                        judged_at: diagnosis.judged_at,
+                    }
+                } else {
+                    QueueOutcome::Rejected {
+                        plugins: diagnosis.plugins,
+                        pending_plugins: diagnosis.pending_plugins,
+                        judged_at: diagnosis.judged_at,
+                    }
+                };
+                self.settle(pod, back);
+                self.explain(
+                    pod,
+                    FailureReason::Unschedulable,
+                    &diagnosis.message,
+                    &diagnosis.nominate,
+                    now,
+                );
+            }
+            Outcome::Failed {
+                message,
+                judged_at,
+                nominate,
+            } => {
+                tracing::error!(pod = %pod.name, err = message, "Error scheduling pod; retrying");
+                self.settle(pod, QueueOutcome::Failed { judged_at });
+                self.explain(pod, FailureReason::SchedulerError, &message, &nominate, now);
+            }
+            Outcome::Dropped(reason) => {
+                self.attempted.remove(&pod.uid);
+                if reason == DropReason::Deleting {
+                    let note = format!("skip schedule deleting pod: {}", pod.name);
+                    self.tell_user(pod, EventType::Warning, "FailedScheduling", "Scheduling", note);
+                }
+                self.settle(pod, QueueOutcome::Dropped);
+            }
+        }
+    }
+
+    /// Deciding the pod panicked: it waits as long as a pod may, or until somebody changes it.
+    pub(super) fn set_aside(&mut self, popped: &PoppedPod, panic: &str, now: Moment) {
+        let message = format!("deciding the pod panicked: {panic}");
+        self.settle(&popped.pod, QueueOutcome::SetAside);
+        self.explain(
+            &popped.pod,
+            FailureReason::SchedulerError,
+            &message,
+            &Nomination::Clear,
+            now,
+        );
+    }
+
+    /// The pod had a node and is certainly not bound there.
+    pub(super) fn fail_after_choice(&mut self, pod: &Pod, failure: Failure, now: Moment) {
+        let back = if failure.reason == FailureReason::Unschedulable {
+            QueueOutcome::Rejected {
+                plugins: failure.plugins,
+                pending_plugins: failure.pending_plugins,
+                judged_at: failure.judged_at,
+            }
+        } else {
+            QueueOutcome::Failed {
+                judged_at: failure.judged_at,
+            }
+        };
+        self.settle(pod, back);
+        self.explain(pod, failure.reason, &failure.message, &Nomination::Clear, now);
+    }
+
+    /// The pod is bound.
+    pub(super) fn report_bound(&mut self, pod: &Pod, node: &str, evaluated: usize, feasible: usize, now: Moment) {
+        tracing::info!(
+            pod = %pod.name, node, evaluatedNodes = evaluated, feasibleNodes = feasible, "Successfully bound pod to node"
+        );
+        let note = format!("Successfully assigned {} to {node}", pod.name);
+        self.tell_user(pod, EventType::Normal, "Scheduled", "Binding", note);
+        if let Some(attempted) = self.observe_attempt(pod, AttemptResult::Scheduled, now) {
+            let since_first = attempted.initial_attempt.map(|first| now.since(first));
+            self.metrics
+                .pod_scheduled(attempted.attempts, since_first, attempted.flushed);
+        }
+    }
+
+    /// Writes the chosen node to the status of a pod whose binding will take a while.
+    pub(super) fn write_expectation(&mut self, pod: &Pod, node: &str) {
+        let patch = PodStatusPatch {
+            condition: None,
+            nominated_node_name: NominationPatch::Set(node.to_owned()),
+        };
+        self.patch_status(pod, patch);
+    }
+
+    fn explain(&mut self, pod: &Pod, reason: FailureReason, message: &str, nominate: &Nomination, now: Moment) {
+        let result = match reason {
+            FailureReason::Unschedulable => AttemptResult::Unschedulable,
+            FailureReason::SchedulerError => AttemptResult::Error,
+        };
+        self.observe_attempt(pod, result, now);
+        self.tell_user(
+            pod,
+            EventType::Warning,
+            "FailedScheduling",
+            "Scheduling",
+            event_note(message),
+        );
+        if let Some(report) = status_report(pod, reason, message, nominate) {
+            let patch = self.status_patch(report);
+            self.patch_status(pod, patch);
+        }
+    }
+
+    fn status_patch(&self, report: StatusReport) -> PodStatusPatch {
+        let wall = || Timestamp::new(plimsoll_client::seconds_text(self.clock.wall()));
+        let condition = report.condition.map(|condition| ConditionPatch {
+            kind: "PodScheduled".to_owned(),
+            status: "False".to_owned(),
+            reason: condition.reason.as_str().to_owned(),
+            message: condition.message,
+            last_transition_time: match condition.last_transition {
+                TransitionTime::Keep(Some(time)) => time,
+                TransitionTime::Keep(None) | TransitionTime::Now => wall(),
+            },
+            observed_generation: condition.observed_generation,
+        });
+        let nominated_node_name = match report.nominated_node_name {
+            None => NominationPatch::Keep,
+            Some(node) if node.is_empty() => NominationPatch::Clear,
+            Some(node) => NominationPatch::Set(node.into()),
+        };
+        PodStatusPatch {
+            condition,
+            nominated_node_name,
+        }
+    }
+
+    fn patch_status(&mut self, pod: &Pod, patch: PodStatusPatch) {
+        if let Some(job) = self.status_writes.submit(&pod.uid, &pod.name, patch) {
+            self.workers.dispatch(job);
+        }
+    }
+
+    fn tell_user(&self, pod: &Pod, event_type: EventType, reason: &'static str, action: &'static str, note: String) {
+        let event = PodEvent::about(pod, event_type, reason, action, note, self.clock.wall());
+        self.recorder.tell(RecorderMessage::Pod {
+            event,
+            token: std::sync::Arc::clone(&self.token),
+        });
+    }
+}

@@ -1,0 +1,128 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_client::{NotSent, PatchReply, PodStatusPatch};
+use plimsoll_model::{Moment, ObjectName, Uid};
+
+use crate::binding_workers::WriteJob;
+use crate::trace_context::TraceContext;
+
+/// kube-scheduler tries a status patch four times in all, 10 ms apart and then five times as long each time.
+const TRIES: u32 = 4;
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+
+/// Whether kube-scheduler would try again: conflict, server trouble, or no connection.
+fn is_retryable(reply: &PatchReply) -> bool {
+    match reply {
+        PatchReply::Conflict { .. } | PatchReply::Unknown { .. } | PatchReply::Throttled { .. } => true,
+        PatchReply::NotSent(reason) => *reason != NotSent::TermOver,
+        PatchReply::Patched | PatchReply::NotFound | PatchReply::Refused { .. } => false,
+    }
+}
+
+/// Status patches under way: at most one per pod, the newest waiting behind it, and the pod's binding behind both.
+#[derive(Debug, Default)]
+pub(super) struct StatusWrites {
+    pods: BTreeMap<Uid, Write>,
+    due: BTreeMap<(Moment, Uid), ()>,
+}
+
+#[derive(Debug)]
+struct Write {
+    name: ObjectName,
+    patch: PodStatusPatch,
+    tries: u32,
+    newer: Option<PodStatusPatch>,
+    held: Vec<WriteJob>,
+}
+
+impl Write {
+    fn job(&self, uid: &Uid) -> WriteJob {
+        WriteJob::Status {
+            uid: uid.clone(),
+            name: self.name.clone(),
+            patch: Box::new(self.patch.clone()),
+            trace: TraceContext::of(uid),
+        }
+    }
+}
+
+impl StatusWrites {
+    /// A patch to write; the job to hand out now, unless an earlier patch of the pod is under way.
+    pub(super) fn submit(&mut self, uid: &Uid, name: &ObjectName, patch: PodStatusPatch) -> Option<WriteJob> {
+        if let Some(write) = self.pods.get_mut(uid) {
+            write.newer = Some(patch);
+            return None;
+        }
+        let write = Write {
+            name: name.clone(),
+            patch,
+            tries: 1,
+            newer: None,
+            held: Vec::new(),
+        };
+        let job = write.job(uid);
+        self.pods.insert(uid.clone(), write);
+        Some(job)
+    }
+
+    /// A job about the pod that must not overtake its patches; given back when there are none.
+    pub(super) fn after(&mut self, uid: &Uid, job: WriteJob) -> Option<WriteJob> {
+        let Some(write) = self.pods.get_mut(uid) else {
+            return Some(job);
+        };
+        // What has not been sent yet is no longer true.
+        write.newer = None;
+        write.held.push(job);
+        None
+    }
+
+    /// Takes the answer to the patch under way and says what to hand out next.
+    pub(super) fn answered(&mut self, uid: &Uid, reply: &PatchReply, now: Moment) -> Vec<WriteJob> {
+        let Some(write) = self.pods.get_mut(uid) else {
+            return Vec::new();
+        };
+        let superseded = write.newer.is_some() || !write.held.is_empty();
+        if is_retryable(reply) && write.tries < TRIES && !superseded {
+            let mut wait = FIRST_WAIT * 5_u32.pow(write.tries - 1);
+            if let PatchReply::Throttled { retry_after } = reply {
+                wait = wait.max(*retry_after);
+            }
+            write.tries += 1;
+            self.due.insert((now + wait, uid.clone()), ());
+            return Vec::new();
+        }
+        if !matches!(
+            reply,
+            PatchReply::Patched | PatchReply::NotFound | PatchReply::NotSent(_)
+        ) {
+            tracing::warn!(pod = %write.name, ?reply, "Error updating pod");
+        }
+        if let Some(patch) = write.newer.take() {
+            write.patch = patch;
+            write.tries = 1;
+            return vec![write.job(uid)];
+        }
+        self.pods.remove(uid).map(|write| write.held).unwrap_or_default()
+    }
+
+    /// Patches whose next try is due.
+    pub(super) fn due(&mut self, now: Moment) -> Vec<WriteJob> {
+        let mut jobs = Vec::new();
+        while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= now) {
+            let (_, uid) = entry.remove_entry().0;
+            if let Some(write) = self.pods.get(&uid) {
+                jobs.push(write.job(&uid));
+            }
+        }
+        jobs
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Moment> {
+        self.due.keys().next().map(|(at, _)| *at)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pods.is_empty()
+    }
+}

@@ -1,0 +1,202 @@
+//! `SchedulingQueue`: moves messages around the queue's state machine; every rule is in `plimsoll-queue`.
+
+use std::sync::Arc;
+
+use plimsoll_client::Clock;
+use plimsoll_framework::ClusterEvent;
+use plimsoll_model::Uid;
+use plimsoll_queue::{Outcome, Place, PoppedPod, SchedulingQueue as Queue};
+use plimsoll_telemetry::Metrics;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::oneshot;
+
+use crate::alarm::Alarm;
+use crate::elector::ElectorMessage;
+use crate::informer_cache::Changes;
+use crate::mailbox::{Mailbox, Summary};
+use crate::scheduling_cycle::CycleMessage;
+use crate::trace_context::TraceContext;
+
+/// What the queue hears.
+#[derive(Debug)]
+pub enum QueueMessage {
+    /// From the cache, the same stream as the cycle's.
+    Changes(Changes),
+    /// From the cycle: it has nothing to decide. Answered with [`CycleMessage::Attempt`] as soon as there is a pod; the
+    /// pod is then the cycle's until it is settled.
+    Ready,
+    /// From the cycle: how a pod handed out has ended.
+    Settle {
+        /// Which pod.
+        uid: Uid,
+        /// How.
+        outcome: Outcome,
+    },
+    /// From the cycle: something of the scheduler's own that may let a waiting pod fit.
+    Observe(ClusterEvent),
+    /// From a plugin through the cycle: try these pods now.
+    Activate(Vec<Uid>),
+    /// From the alarm: a backoff or a longest wait may be over.
+    Tick,
+    /// From the term: hand out nothing more.
+    StopPopping,
+    /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
+    Probe(Mailbox<ElectorMessage>),
+    /// From the HTTP server: every pending pod and its place. Answered at once.
+    List(oneshot::Sender<Vec<(Uid, Place)>>),
+}
+
+impl Summary for QueueMessage {
+    fn summary(&self) -> String {
+        match self {
+            Self::Changes(changes) => format!("Changes {}", changes.changes.len()),
+            Self::Ready => "Ready".to_owned(),
+            Self::Settle { uid, outcome } => format!("Settle {uid} {outcome:?}"),
+            Self::Observe(event) => format!("Observe {event}"),
+            Self::Activate(uids) => format!("Activate {uids:?}"),
+            Self::Tick => "Tick".to_owned(),
+            Self::StopPopping => "StopPopping".to_owned(),
+            Self::Probe(_) => "Probe".to_owned(),
+            Self::List(_) => "List".to_owned(),
+        }
+    }
+}
+
+/// A pod on its way to the cycle. Whoever holds it owns the pod.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The pod and what the queue knows of it.
+    pub popped: PoppedPod,
+    /// The trace that all attempts of the pod belong to.
+    pub trace: TraceContext,
+}
+
+/// The actor; its state is [`SchedulingQueueState`].
+#[derive(Debug)]
+pub struct SchedulingQueue;
+
+/// What the queue needs to start.
+pub struct SchedulingQueueArguments {
+    /// The state machine, empty.
+    pub queue: Queue,
+    /// Its own mailbox, to be counted down.
+    pub mailbox: Mailbox<QueueMessage>,
+    /// Where pods to try go.
+    pub cycle: Mailbox<CycleMessage>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Gauges and counters.
+    pub metrics: Arc<Metrics>,
+}
+
+/// What the queue actor owns.
+pub struct SchedulingQueueState {
+    queue: Queue,
+    mailbox: Mailbox<QueueMessage>,
+    cycle: Mailbox<CycleMessage>,
+    clock: Arc<dyn Clock>,
+    metrics: Arc<Metrics>,
+    alarm: Alarm,
+    cycle_is_ready: bool,
+    popping: bool,
+}
+
+impl SchedulingQueueState {
+    fn hand_out(&mut self) {
+        if !(self.cycle_is_ready && self.popping) {
+            return;
+        }
+        let Some(popped) = self.queue.pop(self.clock.now()) else {
+            return;
+        };
+        self.cycle_is_ready = false;
+        let trace = TraceContext::of(&popped.pod.uid);
+        self.cycle.tell(CycleMessage::Attempt(Attempt { popped, trace }));
+    }
+
+    fn report(&mut self) {
+        let counts = self.queue.counts();
+        self.metrics.pending_pods(
+            counts.active,
+            counts.backoff + counts.error_backoff,
+            counts.unschedulable,
+            counts.gated,
+        );
+        let moved = self.queue.take_metrics();
+        for ((queue, event), count) in moved.incoming {
+            self.metrics.queue_incoming_pods(queue, &event, count);
+        }
+        for ((plugin, profile), difference) in moved.unschedulable {
+            self.metrics.unschedulable_pods(plugin, &profile, difference);
+        }
+    }
+}
+
+impl Actor for SchedulingQueue {
+    type Msg = QueueMessage;
+    type State = SchedulingQueueState;
+    type Arguments = SchedulingQueueArguments;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<QueueMessage>,
+        arguments: SchedulingQueueArguments,
+    ) -> Result<SchedulingQueueState, ActorProcessingErr> {
+        Ok(SchedulingQueueState {
+            queue: arguments.queue,
+            mailbox: arguments.mailbox,
+            cycle: arguments.cycle,
+            clock: arguments.clock,
+            metrics: arguments.metrics,
+            alarm: Alarm::default(),
+            cycle_is_ready: false,
+            popping: true,
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<QueueMessage>,
+        message: QueueMessage,
+        state: &mut SchedulingQueueState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.mailbox.depth().taken();
+        let now = state.clock.now();
+        match message {
+            QueueMessage::Changes(Changes {
+                changes,
+                credit: _credit,
+            }) => {
+                for change in changes.iter() {
+                    state.queue.apply(change, now);
+                }
+            }
+            QueueMessage::Ready => state.cycle_is_ready = true,
+            QueueMessage::Settle { uid, outcome } => {
+                if let Err(error) = state.queue.settle(&uid, outcome, now) {
+                    tracing::error!(%uid, %error, "Pod could not be taken back into the queue");
+                }
+            }
+            QueueMessage::Observe(event) => state.queue.observe(event, now),
+            QueueMessage::Activate(uids) => state.queue.activate(&uids, now),
+            QueueMessage::Tick => {
+                state.alarm.rang();
+                state.queue.tick(now);
+            }
+            QueueMessage::StopPopping => state.popping = false,
+            QueueMessage::Probe(elector) => {
+                elector.tell(ElectorMessage::Alive(state.mailbox.name()));
+            }
+            QueueMessage::List(reply) => {
+                let pods = state.queue.pods().map(|(uid, place, _)| (uid.clone(), place)).collect();
+                let _ = reply.send(pods);
+            }
+        }
+        state.hand_out();
+        state.report();
+        state
+            .alarm
+            .arm(&state.mailbox, state.queue.next_deadline(), now, || QueueMessage::Tick);
+        Ok(())
+    }
+}

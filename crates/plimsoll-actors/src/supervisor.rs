@@ -1,0 +1,415 @@
+//! `Supervisor`: the root. It starts what lives as long as the process, starts and stops terms, restarts what may be
+//! restarted, and says when and how the process ends.
+
+mod restarts;
+mod warm;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_client::{Connections, TermToken};
+use plimsoll_config::SchedulerConfig;
+use plimsoll_framework::Profile;
+use plimsoll_model::Moment;
+use plimsoll_telemetry::Metrics;
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::restarts::Restarts;
+use crate::effects::Effects;
+use crate::elector::{ElectorMessage, StepDown};
+use crate::event_recorder::RecorderMessage;
+use crate::http_server::{HttpMessage, Listen};
+use crate::informer_cache::CacheMessage;
+use crate::mailbox::{Mailbox, Summary, Tap};
+use crate::term::{Term, TermArguments, TermMessage, TermParts};
+
+/// How long a term may take to stop, beyond the time-out of its last write.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// How the process ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Exit {
+    /// Asked to, and everything is in order: code 0 with leader election.
+    Terminated,
+    /// Something is beyond repair from inside: code 1.
+    Failed(String),
+}
+
+/// What the supervisor hears.
+#[derive(Debug)]
+pub enum SupervisorMessage {
+    /// From its own task: each kind has been listed once.
+    Synced,
+    /// From the elector: we lead; start the term.
+    TermBegan(Arc<TermToken>),
+    /// From the elector: the token is cancelled; stop the term.
+    TermOver {
+        /// For the log.
+        reason: String,
+    },
+    /// From the term: one of its actors has died.
+    TermFailed {
+        /// Which, and why.
+        reason: String,
+    },
+    /// From its own task: the term did not stop in time.
+    TermStuck(u64),
+    /// From the elector, after a shutdown: the lease is free, or left to run out.
+    Released,
+    /// From outside: end the process in order. Calling it twice does no more.
+    Shutdown,
+    /// From its own task: the term has no undecided write, or took too long.
+    Drained,
+}
+
+impl Summary for SupervisorMessage {
+    fn summary(&self) -> String {
+        match self {
+            Self::Synced => "Synced".to_owned(),
+            Self::TermBegan(token) => format!("TermBegan {}", token.number()),
+            Self::TermOver { reason } => format!("TermOver {reason}"),
+            Self::TermFailed { reason } => format!("TermFailed {reason}"),
+            Self::TermStuck(term) => format!("TermStuck {term}"),
+            Self::Released => "Released".to_owned(),
+            Self::Shutdown => "Shutdown".to_owned(),
+            Self::Drained => "Drained".to_owned(),
+        }
+    }
+}
+
+/// What a replica is made from.
+pub struct Replica {
+    /// `<hostname>_<uuid>`, the identity in the lease.
+    pub identity: String,
+    /// This machine's name.
+    pub host: String,
+    /// The configuration.
+    pub config: SchedulerConfig,
+    /// The profiles, assembled.
+    pub profiles: Vec<Arc<Profile>>,
+    /// Who performs plugins' effects.
+    pub effects: Effects,
+    /// The clients.
+    pub connections: Connections,
+    /// Where to serve health and metrics, if at all.
+    pub listen: Option<Listen>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Time.
+    pub clock: Arc<dyn plimsoll_client::Clock>,
+    /// Gauges and counters.
+    pub metrics: Arc<Metrics>,
+    /// Sees messages, in simulations.
+    pub tap: Option<Arc<dyn Tap>>,
+}
+
+/// A running replica.
+pub struct RunningReplica {
+    supervisor: Mailbox<SupervisorMessage>,
+    cell: ActorCell,
+    cancelled: CancellationToken,
+    exit: oneshot::Receiver<Exit>,
+}
+
+impl RunningReplica {
+    /// Asks for an orderly end.
+    pub fn shutdown(&self) {
+        self.supervisor.tell(SupervisorMessage::Shutdown);
+    }
+
+    /// Ends everything at once, as if the process had died; for simulations.
+    pub fn kill(&self) {
+        self.cancelled.cancel();
+        kill_tree(&self.cell);
+    }
+
+    /// Waits for the end.
+    pub async fn ended(&mut self) -> Exit {
+        (&mut self.exit)
+            .await
+            .unwrap_or_else(|_| Exit::Failed("the supervisor died".to_owned()))
+    }
+}
+
+fn kill_tree(cell: &ActorCell) {
+    for child in cell.get_children() {
+        kill_tree(&child);
+    }
+    cell.kill();
+}
+
+impl Replica {
+    /// Starts the replica on the current runtime.
+    pub async fn start(self) -> Result<RunningReplica, ractor::SpawnErr> {
+        let (sender, exit) = oneshot::channel();
+        let cancelled = CancellationToken::new();
+        let supervisor = Mailbox::new("Supervisor", self.tap.clone());
+        let arguments = SupervisorArguments {
+            replica: self,
+            mailbox: supervisor.clone(),
+            exit: sender,
+            cancelled: cancelled.clone(),
+        };
+        let (actor, _) = Actor::spawn(None, Supervisor, arguments).await?;
+        Ok(RunningReplica {
+            supervisor,
+            cell: actor.get_cell(),
+            cancelled,
+            exit,
+        })
+    }
+}
+
+/// The actor; its state is [`SupervisorState`].
+#[derive(Debug)]
+pub struct Supervisor;
+
+/// What the supervisor needs to start.
+pub struct SupervisorArguments {
+    replica: Replica,
+    mailbox: Mailbox<SupervisorMessage>,
+    exit: oneshot::Sender<Exit>,
+    cancelled: CancellationToken,
+}
+
+/// Mailboxes of the actors that live as long as the process.
+#[derive(Clone)]
+struct Warm {
+    cache: Mailbox<CacheMessage>,
+    elector: Mailbox<ElectorMessage>,
+    recorder: Mailbox<RecorderMessage>,
+    http: Mailbox<HttpMessage>,
+}
+
+/// What the supervisor owns.
+pub struct SupervisorState {
+    replica: Replica,
+    mailbox: Mailbox<SupervisorMessage>,
+    exit: Option<oneshot::Sender<Exit>>,
+    warm: Warm,
+    cells: warm::Cells,
+    parts: TermParts,
+    term: Option<(u64, Mailbox<TermMessage>, ActorCell)>,
+    shutting_down: bool,
+    restarts: Restarts,
+    tasks: TaskTracker,
+    /// Ends the watches of the present cache.
+    watching: CancellationToken,
+    cancelled: CancellationToken,
+}
+
+impl Drop for SupervisorState {
+    fn drop(&mut self) {
+        self.cancelled.cancel();
+    }
+}
+
+impl SupervisorState {
+    fn now(&self) -> Moment {
+        self.replica.clock.now()
+    }
+
+    fn end(&mut self, myself: &ActorRef<SupervisorMessage>, exit: Exit) {
+        if let Some(sender) = self.exit.take() {
+            let _ = sender.send(exit);
+        }
+        self.cancelled.cancel();
+        myself.stop(None);
+    }
+
+    async fn begin_term(
+        &mut self,
+        myself: &ActorRef<SupervisorMessage>,
+        token: Arc<TermToken>,
+    ) -> Result<(), ActorProcessingErr> {
+        let mailbox = Mailbox::new("Term", self.replica.tap.clone());
+        let number = token.number();
+        let arguments = TermArguments {
+            parts: self.parts.clone(),
+            token,
+            mailbox: mailbox.clone(),
+        };
+        let (term, _) = Actor::spawn_linked(None, Term, arguments, myself.get_cell()).await?;
+        mailbox.bind(term.clone());
+        self.term = Some((number, mailbox, term.get_cell()));
+        Ok(())
+    }
+
+    fn end_term(&self) {
+        let Some((number, term, _)) = &self.term else {
+            self.warm.elector.tell(ElectorMessage::TermEnded);
+            return;
+        };
+        term.tell(TermMessage::Stop);
+        let number = *number;
+        let bound = self.replica.config.leader_election.write_timeout() + STOP_GRACE;
+        let mailbox = self.mailbox.clone();
+        self.later(bound, move || {
+            mailbox.tell(SupervisorMessage::TermStuck(number));
+        });
+    }
+
+    fn shut_down(&mut self) {
+        if std::mem::replace(&mut self.shutting_down, true) {
+            return;
+        }
+        tracing::info!("Requested to terminate, exiting");
+        let Some((_, term, _)) = &self.term else {
+            self.warm.elector.tell(ElectorMessage::StepDown(StepDown::Shutdown));
+            return;
+        };
+        let (reply, drained) = oneshot::channel();
+        term.tell(TermMessage::Drain(reply));
+        let bound = self.replica.config.leader_election.write_timeout() + STOP_GRACE;
+        let mailbox = self.mailbox.clone();
+        let cancelled = self.cancelled.clone();
+        self.tasks.spawn(async move {
+            // Leadership is kept meanwhile. What is still undecided after the bound is left to its time-out.
+            if cancelled
+                .run_until_cancelled(tokio::time::timeout(bound, drained))
+                .await
+                .is_some()
+            {
+                mailbox.tell(SupervisorMessage::Drained);
+            }
+        });
+    }
+
+    fn later(&self, wait: Duration, then: impl FnOnce() + Send + 'static) {
+        let cancelled = self.cancelled.clone();
+        self.tasks.spawn(async move {
+            if cancelled.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
+                then();
+            }
+        });
+    }
+
+    async fn child_ended(
+        &mut self,
+        myself: &ActorRef<SupervisorMessage>,
+        child: &ActorCell,
+        why: &str,
+    ) -> Result<(), ActorProcessingErr> {
+        if self.exit.is_none() {
+            return Ok(());
+        }
+        if self
+            .term
+            .as_ref()
+            .is_some_and(|(_, _, term)| term.get_id() == child.get_id())
+        {
+            self.term = None;
+            let reason = format!("the term ended: {why}");
+            // When the elector ended it this changes nothing; when it died by itself leadership has to go too.
+            if !self.shutting_down {
+                self.warm
+                    .elector
+                    .tell(ElectorMessage::StepDown(StepDown::TermFailed(reason)));
+            }
+            self.warm.elector.tell(ElectorMessage::TermEnded);
+            return Ok(());
+        }
+        let now = self.now();
+        tracing::error!(error = why, "A supervised actor has died");
+        if self.restarts.book(now).is_err() {
+            self.end(
+                myself,
+                Exit::Failed(format!("actors keep dying, the last one of: {why}")),
+            );
+            return Ok(());
+        }
+        if child.get_id() == self.cells.recorder.get_id() {
+            self.start_recorder(myself).await
+        } else if child.get_id() == self.cells.cache.get_id() {
+            // Its subscribers would never hear of what happened in between.
+            let reason = format!("the informer cache died: {why}");
+            self.warm
+                .elector
+                .tell(ElectorMessage::StepDown(StepDown::TermFailed(reason)));
+            self.start_cache(myself).await
+        } else if self
+            .cells
+            .http
+            .as_ref()
+            .is_some_and(|http| http.get_id() == child.get_id())
+        {
+            self.start_http(myself).await
+        } else {
+            self.end(myself, Exit::Failed(format!("the elector died: {why}")));
+            Ok(())
+        }
+    }
+}
+
+impl Actor for Supervisor {
+    type Msg = SupervisorMessage;
+    type State = SupervisorState;
+    type Arguments = SupervisorArguments;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<SupervisorMessage>,
+        arguments: SupervisorArguments,
+    ) -> Result<SupervisorState, ActorProcessingErr> {
+        arguments.mailbox.bind(myself.clone());
+        Box::pin(SupervisorState::start(myself, arguments)).await
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<SupervisorMessage>,
+        message: SupervisorMessage,
+        state: &mut SupervisorState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.mailbox.depth().taken();
+        match message {
+            SupervisorMessage::Synced => {
+                tracing::info!("Handlers synced");
+                state.warm.elector.tell(ElectorMessage::Begin);
+            }
+            SupervisorMessage::TermBegan(token) => Box::pin(state.begin_term(&myself, token)).await?,
+            SupervisorMessage::TermOver { reason } => {
+                tracing::info!(reason, "Stopping the term");
+                state.end_term();
+            }
+            SupervisorMessage::TermFailed { reason } => {
+                tracing::error!(reason, "The term cannot go on");
+                state
+                    .warm
+                    .elector
+                    .tell(ElectorMessage::StepDown(StepDown::TermFailed(reason)));
+            }
+            SupervisorMessage::TermStuck(number) => {
+                if state.term.as_ref().is_some_and(|(term, _, _)| *term == number) {
+                    state.end(&myself, Exit::Failed(format!("term {number} did not stop in time")));
+                }
+            }
+            SupervisorMessage::Released => state.end(&myself, Exit::Terminated),
+            SupervisorMessage::Shutdown => state.shut_down(),
+            SupervisorMessage::Drained => {
+                state.warm.elector.tell(ElectorMessage::StepDown(StepDown::Shutdown));
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<SupervisorMessage>,
+        event: SupervisionEvent,
+        state: &mut SupervisorState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorTerminated(child, _, reason) => {
+                Box::pin(state.child_ended(&myself, &child, reason.as_deref().unwrap_or("stopped"))).await
+            }
+            SupervisionEvent::ActorFailed(child, error) => {
+                Box::pin(state.child_ended(&myself, &child, &error.to_string())).await
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Starting, and starting again, what lives as long as the process.
+
+use std::sync::Arc;
+
+use plimsoll_client::{EventWriter, LeaseClient, Nodes, Pods, Watch, WatchBatch, WatchedKind};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
+use rand_chacha::ChaCha8Rng;
+use rand_core::SeedableRng;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::task::TaskTracker;
+
+use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
+use crate::elector::{Elector, ElectorArguments};
+use crate::event_recorder::{EventRecorder, EventRecorderArguments};
+use crate::http_server::{HttpServer, HttpServerArguments};
+use crate::informer_cache::{CacheMessage, Credit, InformerCache, InformerCacheArguments};
+use crate::mailbox::{Mailbox, Summary};
+use crate::term::TermParts;
+use crate::watch_feed;
+
+/// The cells of warm actors, by which supervision events name them.
+pub(super) struct Cells {
+    pub(super) cache: ActorCell,
+    pub(super) recorder: ActorCell,
+    pub(super) http: Option<ActorCell>,
+}
+
+impl SupervisorState {
+    pub(super) async fn start(
+        myself: ActorRef<SupervisorMessage>,
+        arguments: SupervisorArguments,
+    ) -> Result<Self, ActorProcessingErr> {
+        let SupervisorArguments {
+            replica,
+            mailbox,
+            exit,
+            cancelled,
+        } = arguments;
+        let tap = replica.tap.clone();
+        let warm = Warm {
+            cache: Mailbox::new("InformerCache", tap.clone()),
+            elector: Mailbox::new("Elector", tap.clone()),
+            recorder: Mailbox::new("EventRecorder", tap.clone()),
+            http: Mailbox::new("HttpServer", tap.clone()),
+        };
+        let parts = TermParts {
+            config: Arc::new(replica.config.clone()),
+            profiles: Arc::new(replica.profiles.clone()),
+            effects: replica.effects.clone(),
+            client: replica.connections.main.clone(),
+            cache: warm.cache.clone(),
+            recorder: warm.recorder.clone(),
+            elector: warm.elector.clone(),
+            supervisor: mailbox.clone(),
+            seed: replica.seed,
+            clock: Arc::clone(&replica.clock),
+            metrics: Arc::clone(&replica.metrics),
+            tap,
+        };
+        let placeholder = myself.get_cell();
+        let mut state = Self {
+            mailbox,
+            exit: Some(exit),
+            cells: Cells {
+                cache: placeholder.clone(),
+                recorder: placeholder,
+                http: None,
+            },
+            parts,
+            term: None,
+            shutting_down: false,
+            restarts: Restarts::default(),
+            tasks: TaskTracker::new(),
+            watching: cancelled.child_token(),
+            cancelled,
+            warm,
+            replica,
+        };
+        state.watch_depths();
+        state.start_recorder(&myself).await?;
+        state.start_http(&myself).await?;
+        state.start_elector(&myself).await?;
+        state.start_cache(&myself).await?;
+        Ok(state)
+    }
+
+    fn watch_depths(&self) {
+        fn watch<M: ractor::Message + Summary>(metrics: &plimsoll_telemetry::Metrics, mailbox: &Mailbox<M>) {
+            let depth = mailbox.depth().clone();
+            metrics.watch_mailbox(mailbox.name(), move || depth.get());
+        }
+        let metrics = &self.replica.metrics;
+        watch(metrics, &self.warm.cache);
+        watch(metrics, &self.warm.elector);
+        watch(metrics, &self.warm.recorder);
+        watch(metrics, &self.mailbox);
+    }
+
+    pub(super) async fn start_recorder(
+        &mut self,
+        myself: &ActorRef<SupervisorMessage>,
+    ) -> Result<(), ActorProcessingErr> {
+        let arguments = EventRecorderArguments {
+            mailbox: self.warm.recorder.clone(),
+            writer: EventWriter::new(self.replica.connections.main.clone()),
+            host: self.replica.host.clone(),
+            clock: Arc::clone(&self.replica.clock),
+            metrics: Arc::clone(&self.replica.metrics),
+        };
+        let (actor, _) = Actor::spawn_linked(None, EventRecorder, arguments, myself.get_cell()).await?;
+        self.cells.recorder = actor.get_cell();
+        self.warm.recorder.bind(actor);
+        Ok(())
+    }
+
+    pub(super) async fn start_http(&mut self, myself: &ActorRef<SupervisorMessage>) -> Result<(), ActorProcessingErr> {
+        let Some(listen) = &self.replica.listen else {
+            return Ok(());
+        };
+        let arguments = HttpServerArguments {
+            mailbox: self.warm.http.clone(),
+            listen: listen.clone(),
+            cache: self.warm.cache.clone(),
+            elector: self.warm.elector.clone(),
+            leader_elect: self.replica.config.leader_election.leader_elect,
+            metrics: Arc::clone(&self.replica.metrics),
+        };
+        let (actor, _) = Actor::spawn_linked(None, HttpServer, arguments, myself.get_cell()).await?;
+        self.cells.http = Some(actor.get_cell());
+        self.warm.http.bind(actor);
+        Ok(())
+    }
+
+    async fn start_elector(&mut self, myself: &ActorRef<SupervisorMessage>) -> Result<(), ActorProcessingErr> {
+        let config = self.replica.config.leader_election.clone();
+        let client = self.replica.connections.leader_election.clone();
+        let controller = self
+            .replica
+            .profiles
+            .first()
+            .map(|profile| profile.scheduler_name.clone());
+        let arguments = ElectorArguments {
+            identity: self.replica.identity.clone(),
+            lease: LeaseClient::new(client, config.resource_namespace.clone(), config.resource_name.clone()),
+            config,
+            random: ChaCha8Rng::seed_from_u64(self.replica.seed ^ 0x1ea5e),
+            mailbox: self.warm.elector.clone(),
+            supervisor: self.mailbox.clone(),
+            recorder: self.warm.recorder.clone(),
+            controller: controller.unwrap_or_default(),
+            clock: Arc::clone(&self.replica.clock),
+            metrics: Arc::clone(&self.replica.metrics),
+        };
+        let (actor, _) = Actor::spawn_linked(None, Elector, arguments, myself.get_cell()).await?;
+        self.warm.elector.bind(actor);
+        Ok(())
+    }
+
+    /// Starts the cache empty, with watches of its own.
+    pub(super) async fn start_cache(&mut self, myself: &ActorRef<SupervisorMessage>) -> Result<(), ActorProcessingErr> {
+        self.watching.cancel();
+        self.watching = self.cancelled.child_token();
+        let arguments = InformerCacheArguments {
+            mailbox: self.warm.cache.clone(),
+            metrics: Arc::clone(&self.replica.metrics),
+        };
+        let (actor, _) = Actor::spawn_linked(None, InformerCache, arguments, myself.get_cell()).await?;
+        self.cells.cache = actor.get_cell();
+        self.warm.cache.bind(actor);
+        self.watch::<Pods>(1, CacheMessage::Pods);
+        self.watch::<Nodes>(2, CacheMessage::Nodes);
+        let (reply, synced) = oneshot::channel();
+        self.warm.cache.tell(CacheMessage::AwaitSynced(reply));
+        let mailbox = self.mailbox.clone();
+        let watching = self.watching.clone();
+        self.tasks.spawn(async move {
+            if let Some(Ok(())) = watching.run_until_cancelled(synced).await {
+                mailbox.tell(SupervisorMessage::Synced);
+            }
+        });
+        Ok(())
+    }
+
+    fn watch<K: WatchedKind>(&self, stream: u64, message: fn(WatchBatch<K::Object>, Credit) -> CacheMessage) {
+        let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
+        let mut random = ChaCha8Rng::seed_from_u64(self.replica.seed);
+        random.set_stream(stream);
+        let watching = Watch::<K>::new(self.replica.connections.main.clone(), random);
+        self.tasks.spawn(watching.run(sink, self.watching.clone()));
+        let feeding = watch_feed::feed(batches, self.warm.cache.clone(), message);
+        let cancelled = self.watching.clone();
+        self.tasks.spawn(async move {
+            cancelled.run_until_cancelled(feeding).await;
+        });
+    }
+}

@@ -1,0 +1,375 @@
+//! `Term`: the time of one leadership. It holds the token and everything that can write, so that leadership and the
+//! ability to bind begin and end together.
+//!
+//! A term starts with the barrier: what the API server held after we won must have come through our own watches before
+//! the first pod is decided.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_client::{
+    ApiClient, Clock, Nodes, Pods, TermToken, WatchBatch, WatchedKind, consistent_version, force_progress,
+};
+use plimsoll_config::SchedulerConfig;
+use plimsoll_engine::Engine;
+use plimsoll_framework::Profile;
+use plimsoll_model::ResourceVersion;
+use plimsoll_queue::{QueueConfig, SchedulingQueue as Queue};
+use plimsoll_telemetry::{HandOverStage, Metrics};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::binding_workers::BindingWorkers;
+use crate::effects::Effects;
+use crate::elector::ElectorMessage;
+use crate::event_recorder::RecorderMessage;
+use crate::informer_cache::{CacheMessage, Credit, Versions};
+use crate::mailbox::{Mailbox, Summary, Tap};
+use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments};
+use crate::scheduling_queue::{QueueMessage, SchedulingQueue, SchedulingQueueArguments};
+use crate::supervisor::SupervisorMessage;
+use crate::watch_feed;
+
+/// Between two tries to read what the API server holds.
+const BARRIER_RETRY: Duration = Duration::from_millis(500);
+
+/// What the term hears.
+#[derive(Debug)]
+pub enum TermMessage {
+    /// From its own task: the caches have what the API server held after we won.
+    CaughtUp,
+    /// From the supervisor: take no more pods, and answer when no write is undecided, or there never was one.
+    Drain(oneshot::Sender<()>),
+    /// From the supervisor: the token is cancelled, stop. The term ends when its workers have.
+    Stop,
+}
+
+impl Summary for TermMessage {
+    fn summary(&self) -> String {
+        match self {
+            Self::CaughtUp => "CaughtUp",
+            Self::Drain(_) => "Drain",
+            Self::Stop => "Stop",
+        }
+        .to_owned()
+    }
+}
+
+/// The actor; its state is [`TermState`].
+#[derive(Debug)]
+pub struct Term;
+
+/// What every term of a process is made from.
+#[derive(Clone)]
+pub struct TermParts {
+    /// Backoffs, worker count.
+    pub config: Arc<SchedulerConfig>,
+    /// The profiles, assembled.
+    pub profiles: Arc<Vec<Arc<Profile>>>,
+    /// Who performs effects.
+    pub effects: Effects,
+    /// Requests about pods and nodes.
+    pub client: ApiClient,
+    /// The warm cache.
+    pub cache: Mailbox<CacheMessage>,
+    /// Who tells users.
+    pub recorder: Mailbox<RecorderMessage>,
+    /// Whose renewal depends on our answers.
+    pub elector: Mailbox<ElectorMessage>,
+    /// Who stops us.
+    pub supervisor: Mailbox<SupervisorMessage>,
+    /// Seed of tie breaking; each term adds its number.
+    pub seed: u64,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Gauges and counters.
+    pub metrics: Arc<Metrics>,
+    /// Sees messages, in simulations.
+    pub tap: Option<Arc<dyn Tap>>,
+}
+
+/// What a term needs to start.
+pub struct TermArguments {
+    /// What every term is made from.
+    pub parts: TermParts,
+    /// The right to write.
+    pub token: Arc<TermToken>,
+    /// Its own mailbox.
+    pub mailbox: Mailbox<TermMessage>,
+}
+
+struct Running {
+    queue: (Mailbox<QueueMessage>, ActorCell),
+    cycle: (Mailbox<CycleMessage>, ActorCell),
+    workers: BindingWorkers,
+}
+
+/// What the term owns.
+pub struct TermState {
+    parts: TermParts,
+    token: Arc<TermToken>,
+    mailbox: Mailbox<TermMessage>,
+    running: Option<Running>,
+    stopping: bool,
+    tasks: TaskTracker,
+    cancelled: CancellationToken,
+}
+
+impl Drop for TermState {
+    fn drop(&mut self) {
+        self.token.cancel();
+        self.cancelled.cancel();
+    }
+}
+
+impl TermState {
+    async fn start(&mut self, myself: &ActorRef<TermMessage>) -> Result<(), ActorProcessingErr> {
+        let parts = &self.parts;
+        let config = &parts.config;
+        let cycle = Mailbox::<CycleMessage>::new("SchedulingCycle", parts.tap.clone());
+        let queue = Mailbox::<QueueMessage>::new("SchedulingQueue", parts.tap.clone());
+        let queue_config = QueueConfig {
+            initial_backoff: config.pod_initial_backoff,
+            max_backoff: config.pod_max_backoff,
+            max_in_unschedulable: config.pod_max_in_unschedulable_pods_duration,
+        };
+        let queue_arguments = SchedulingQueueArguments {
+            queue: Queue::new(queue_config, &parts.profiles),
+            mailbox: queue.clone(),
+            cycle: cycle.clone(),
+            clock: Arc::clone(&parts.clock),
+            metrics: Arc::clone(&parts.metrics),
+        };
+        let (queue_ref, _) = Actor::spawn_linked(None, SchedulingQueue, queue_arguments, myself.get_cell()).await?;
+        let workers = BindingWorkers::spawn(
+            config.binding_workers,
+            parts.client.clone(),
+            Arc::clone(&self.token),
+            cycle.clone(),
+            myself.get_cell(),
+        )
+        .await?;
+        let cycle_arguments = SchedulingCycleArguments {
+            engine: Engine::new(parts.profiles.to_vec(), parts.seed.wrapping_add(self.token.number())),
+            mailbox: cycle.clone(),
+            queue: queue.clone(),
+            workers: workers.clone(),
+            recorder: parts.recorder.clone(),
+            effects: parts.effects.clone(),
+            token: Arc::clone(&self.token),
+            clock: Arc::clone(&parts.clock),
+            metrics: Arc::clone(&parts.metrics),
+        };
+        let (cycle_ref, _) = Actor::spawn_linked(None, SchedulingCycle, cycle_arguments, myself.get_cell()).await?;
+        queue.bind(queue_ref.clone());
+        cycle.bind(cycle_ref.clone());
+        parts.metrics.watch_mailbox(queue.name(), {
+            let depth = queue.depth().clone();
+            move || depth.get()
+        });
+        parts.metrics.watch_mailbox(cycle.name(), {
+            let depth = cycle.depth().clone();
+            move || depth.get()
+        });
+        parts.cache.tell(CacheMessage::Subscribe {
+            queue: queue.clone(),
+            cycle: cycle.clone(),
+        });
+        cycle.tell(CycleMessage::Start);
+        parts.elector.tell(ElectorMessage::Running {
+            queue: queue.clone(),
+            cycle: cycle.clone(),
+        });
+        tracing::info!(term = self.token.number(), "Scheduling begins");
+        self.running = Some(Running {
+            queue: (queue, queue_ref.get_cell()),
+            cycle: (cycle, cycle_ref.get_cell()),
+            workers,
+        });
+        Ok(())
+    }
+
+    fn drain(&self, reply: oneshot::Sender<()>) {
+        match &self.running {
+            Some(running) if !self.stopping => {
+                running.queue.0.tell(QueueMessage::StopPopping);
+                running.cycle.0.tell(CycleMessage::Drain(reply));
+            }
+            _ => {
+                let _ = reply.send(());
+            }
+        }
+    }
+
+    /// Nothing more may be written. The workers finish what is under way; when they are gone the rest goes.
+    fn stop(&mut self, myself: &ActorRef<TermMessage>) {
+        if self.stopping {
+            return;
+        }
+        self.stopping = true;
+        self.token.cancel();
+        self.cancelled.cancel();
+        self.parts.cache.tell(CacheMessage::Unsubscribe);
+        match &self.running {
+            Some(running) => {
+                running.queue.0.tell(QueueMessage::StopPopping);
+                running.workers.drain();
+            }
+            None => myself.stop(None),
+        }
+    }
+
+    fn child_ended(&mut self, myself: &ActorRef<TermMessage>, child: &ActorCell, why: &str) {
+        let Some(running) = &self.running else { return };
+        if child.get_id() == running.workers.cell().get_id() {
+            running.cycle.1.stop(None);
+            running.queue.1.stop(None);
+            if !self.stopping {
+                self.parts.supervisor.tell(SupervisorMessage::TermFailed {
+                    reason: format!("binding workers: {why}"),
+                });
+            }
+            myself.stop(None);
+        } else if !self.stopping {
+            let actor = if child.get_id() == running.cycle.1.get_id() {
+                "scheduling cycle"
+            } else {
+                "scheduling queue"
+            };
+            self.token.cancel();
+            self.parts.supervisor.tell(SupervisorMessage::TermFailed {
+                reason: format!("{actor}: {why}"),
+            });
+        }
+    }
+}
+
+/// Waits until the cache has everything that the API server held when this was called, for each kind by that kind's own
+/// versions. A quiet kind's watch would say so only once a minute, so a short second watch makes it.
+async fn barrier(parts: TermParts) {
+    let begun = parts.clock.now();
+    let (pods, nodes) = loop {
+        match (
+            consistent_version::<Pods>(&parts.client).await,
+            consistent_version::<Nodes>(&parts.client).await,
+        ) {
+            (Ok(pods), Ok(nodes)) => break (pods, nodes),
+            (Err(error), _) | (_, Err(error)) => {
+                tracing::warn!(%error, "Reading the version to catch up with failed; trying again");
+                tokio::time::sleep(BARRIER_RETRY).await;
+            }
+        }
+    };
+    parts
+        .metrics
+        .hand_over(HandOverStage::VersionRead, parts.clock.now().since(begun));
+    let (reply, reached) = oneshot::channel();
+    parts
+        .cache
+        .tell(CacheMessage::AwaitVersions(Versions { pods, nodes }, reply));
+    let forcing = futures::future::join(
+        force::<Pods>(&parts, pods, |versions| versions.pods, CacheMessage::Pods),
+        force::<Nodes>(&parts, nodes, |versions| versions.nodes, CacheMessage::Nodes),
+    );
+    // Whether a stream moved by itself or had to be forced is all the same; the cache says when it has both.
+    futures::future::select(
+        Box::pin(reached),
+        Box::pin(async {
+            forcing.await;
+            std::future::pending::<()>().await;
+        }),
+    )
+    .await;
+    parts
+        .metrics
+        .hand_over(HandOverStage::CaughtUp, parts.clock.now().since(begun));
+}
+
+async fn force<K: WatchedKind>(
+    parts: &TermParts,
+    target: ResourceVersion,
+    of: fn(&Versions) -> ResourceVersion,
+    message: fn(WatchBatch<K::Object>, Credit) -> CacheMessage,
+) {
+    loop {
+        let (reply, answer) = oneshot::channel();
+        parts.cache.tell(CacheMessage::Versions(reply));
+        let Ok(versions) = answer.await else { return };
+        if of(&versions) >= target {
+            return;
+        }
+        let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
+        let watching = async move { force_progress::<K>(&parts.client, of(&versions), &sink).await };
+        let feeding = watch_feed::feed(batches, parts.cache.clone(), message);
+        let (watched, ()) = futures::future::join(watching, feeding).await;
+        if let Err(error) = watched {
+            tracing::warn!(%error, "The short watch that forces progress failed; trying again");
+            tokio::time::sleep(BARRIER_RETRY).await;
+        }
+    }
+}
+
+impl Actor for Term {
+    type Msg = TermMessage;
+    type State = TermState;
+    type Arguments = TermArguments;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<TermMessage>,
+        arguments: TermArguments,
+    ) -> Result<TermState, ActorProcessingErr> {
+        let state = TermState {
+            parts: arguments.parts,
+            token: arguments.token,
+            mailbox: arguments.mailbox,
+            running: None,
+            stopping: false,
+            tasks: TaskTracker::new(),
+            cancelled: CancellationToken::new(),
+        };
+        let mailbox = state.mailbox.clone();
+        let cancelled = state.cancelled.clone();
+        let catching_up = barrier(state.parts.clone());
+        state.tasks.spawn(async move {
+            if cancelled.run_until_cancelled(catching_up).await.is_some() {
+                mailbox.tell(TermMessage::CaughtUp);
+            }
+        });
+        Ok(state)
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<TermMessage>,
+        message: TermMessage,
+        state: &mut TermState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.mailbox.depth().taken();
+        match message {
+            TermMessage::CaughtUp if state.stopping => {}
+            TermMessage::CaughtUp => Box::pin(state.start(&myself)).await?,
+            TermMessage::Drain(reply) => state.drain(reply),
+            TermMessage::Stop => state.stop(&myself),
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<TermMessage>,
+        event: SupervisionEvent,
+        state: &mut TermState,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorTerminated(child, _, reason) => {
+                state.child_ended(&myself, &child, reason.as_deref().unwrap_or("stopped"));
+            }
+            SupervisionEvent::ActorFailed(child, error) => state.child_ended(&myself, &child, &error.to_string()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
