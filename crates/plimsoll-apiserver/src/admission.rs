@@ -37,12 +37,14 @@ kinds! {
     namespaces = "" "v1" "namespaces";
     priority_classes = "scheduling.k8s.io" "v1" "priorityclasses";
     budgets = "policy" "v1" "poddisruptionbudgets";
+    runtime_classes = "node.k8s.io" "v1" "runtimeclasses";
 }
 
 /// Admits an object being created, filling in what the plugins fill in.
 pub(crate) fn on_create(store: &Store, resource: &Resource, value: &mut Value) -> Result<(), ApiError> {
     match (resource.group, resource.plural) {
         ("", "pods") => {
+            set_overhead(store, value)?;
             set_priority(store, value)?;
             add_default_tolerations(value);
             let node = str_at(value, &["spec", "nodeName"]).to_owned();
@@ -67,6 +69,33 @@ pub(crate) fn on_update(resource: &Resource, new: &mut Value, old: &Value) {
         }
     }
     add_default_tolerations(new);
+}
+
+/// The overhead of a pod is its runtime class's, and its own only when both say the same.
+fn set_overhead(store: &Store, pod: &mut Value) -> Result<(), ApiError> {
+    let name = meta_str(pod, "name").to_owned();
+    let rejected = |why: &str| Err(ApiError::forbidden(pods(), &name, &format!("pod rejected: {why}")));
+    let own = at(pod, &["spec", "overhead"]).cloned();
+    let class = str_at(pod, &["spec", "runtimeClassName"]);
+    let defined = if class.is_empty() {
+        None
+    } else {
+        match store.get(runtime_classes(), class) {
+            Some(found) => at(&found.value, &["overhead", "podFixed"]).cloned(),
+            None => return rejected(&format!("RuntimeClass \"{class}\" not found")),
+        }
+    };
+    match (own, defined) {
+        (None, None) => Ok(()),
+        (Some(_), None) => rejected("Pod Overhead set without corresponding RuntimeClass defined Overhead"),
+        (Some(own), Some(defined)) if own != defined => {
+            rejected("Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+        }
+        (_, Some(defined)) => {
+            object_at(pod, "spec").insert("overhead".to_owned(), defined);
+            Ok(())
+        }
+    }
 }
 
 struct Priority {

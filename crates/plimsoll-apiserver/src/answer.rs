@@ -15,7 +15,7 @@ use crate::{
     eviction,
     list::{ListRequest, selector_of},
     negotiate::{Form, form},
-    object::{key, meta_str},
+    object::{at, key, meta_str},
     patch,
     request::{Request, Target},
     resource::Resource,
@@ -133,12 +133,7 @@ impl Call<'_> {
             "" => self.resource().verbs,
             name => match self.resource().subresource(name) {
                 Some(subresource) => subresource.verbs,
-                None => {
-                    return Err(ApiError::with_code(
-                        StatusCode::NOT_FOUND,
-                        "the server could not find the requested resource",
-                    ));
-                }
+                None => return Err(ApiError::no_such_path()),
             },
         };
         if verbs.contains(&verb) {
@@ -153,15 +148,16 @@ impl Call<'_> {
             verb,
             user_agent: std::sync::Arc::clone(&self.request.user_agent),
             now: self.shared.now(),
-            dry_run: self.request.query.dry_run()?,
+            dry_run: self.request.query.dry_run(options_kind(&self.request.method))?,
         })
     }
 
     fn body_value(&self) -> Result<Value, ApiError> {
         let content_type = self.request.header(&header::CONTENT_TYPE);
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
-        if !matches!(media_type, "" | "application/json") {
-            return Err(ApiError::unsupported_media_type("application/json"));
+        let is_yaml = media_type == "application/yaml";
+        if !is_yaml && !matches!(media_type, "" | "application/json") {
+            return Err(ApiError::unsupported_media_type("application/json, application/yaml"));
         }
         let resource = self.resource();
         let as_kind = |why: String| {
@@ -170,7 +166,12 @@ impl Call<'_> {
                 resource.kind, resource.version, resource.kind
             ))
         };
-        let value: Value = serde_json::from_slice(self.body).map_err(|e| as_kind(e.to_string()))?;
+        let value: Value = if is_yaml {
+            let text = String::from_utf8_lossy(self.body);
+            serde_saphyr::from_str(&text).map_err(|e| as_kind(e.to_string()))?
+        } else {
+            serde_json::from_slice(self.body).map_err(|e| as_kind(e.to_string()))?
+        };
         if value.is_object() {
             Ok(value)
         } else {
@@ -301,7 +302,12 @@ impl Call<'_> {
         let value = self.body_value()?;
         let writer = self.writer(self.update_verb("update"))?;
         let change = self.change(self.resource().create_on_update, true)?;
-        self.write(&writer, change, |_, _| Ok(value))
+        let manager = manager_of(self.request);
+        let mut value = value;
+        self.write(&writer, change, |_, current| {
+            track_ownership(change, current, &mut value, &manager, writer.now);
+            Ok(value)
+        })
     }
 
     fn patch(&self) -> Result<Answer, ApiError> {
@@ -316,7 +322,11 @@ impl Call<'_> {
         self.write(&writer, change, |_, current| {
             let mut patched = patch::apply(resource, content_type, current, self.body, manager, query.flag("force"))
                 .map_err(|error| ApiError::from_patch(&error, resource, name))?;
-            patch::stamp_managed_fields(&mut patched, now);
+            if applies {
+                patch::stamp_managed_fields(&mut patched, now);
+            } else {
+                track_ownership(change, current, &mut patched, &manager_of(self.request), now);
+            }
             Ok(patched)
         })
     }
@@ -395,6 +405,39 @@ impl Call<'_> {
             remaining: None,
         };
         Ok(Answer::json(StatusCode::OK, self.renderer.page(resource, &page)))
+    }
+}
+
+/// Keeps the owners of fields up to date over an ordinary write of an object that has been applied before. Objects that
+/// nobody ever applied carry no owners, which keeps writes cheap.
+fn track_ownership(change: Change<'_>, current: Option<&Value>, new: &mut Value, manager: &str, now: jiff::Timestamp) {
+    let Some(current) = current.filter(|c| at(c, &["metadata", "managedFields"]).is_some()) else {
+        return;
+    };
+    let subresource = if change.part == Part::Status {
+        Some("status")
+    } else {
+        None
+    };
+    patch::record_update(change.resource, Some(current), new, manager, subresource);
+    patch::stamp_managed_fields(new, now);
+}
+
+/// The options kind that a method's query parameters belong to.
+fn options_kind(method: &Method) -> &'static str {
+    match *method {
+        Method::PUT => "UpdateOptions",
+        Method::PATCH => "PatchOptions",
+        Method::DELETE => "DeleteOptions",
+        _ => "CreateOptions",
+    }
+}
+
+/// The field manager of an ordinary write: named, or the client's program.
+fn manager_of(request: &Request) -> String {
+    match request.query.get("fieldManager") {
+        "" => request.user_agent.split('/').next().unwrap_or("").to_owned(),
+        named => named.to_owned(),
     }
 }
 

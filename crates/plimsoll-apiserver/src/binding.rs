@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     admission,
-    cause::Cause,
+    cause::{self, Cause},
     create::check_type_is,
     object::{at, is_terminating, key, meta_str, metadata_mut, object_at, str_at},
     pod,
@@ -34,7 +34,7 @@ pub(crate) fn bind(
             "name in URL does not match name in Binding object",
         ));
     }
-    check_target(&pod_name, &binding)?;
+    check_target(&binding)?;
     let key = key(namespace, &pod_name);
     let pods = admission::pods();
     let current = store
@@ -49,7 +49,7 @@ pub(crate) fn bind(
     Ok(())
 }
 
-fn check_target(name: &str, binding: &Value) -> Result<(), ApiError> {
+fn check_target(binding: &Value) -> Result<(), ApiError> {
     let mut causes = Vec::new();
     let kind = str_at(binding, &["target", "kind"]);
     if !matches!(kind, "" | "Node") {
@@ -61,7 +61,8 @@ fn check_target(name: &str, binding: &Value) -> Result<(), ApiError> {
     if causes.is_empty() {
         Ok(())
     } else {
-        Err(ApiError::invalid("", "Binding", name, &causes))
+        // Upstream hands the bare list of causes on, which is no API error.
+        Err(ApiError::unexplained(cause::join(&causes)))
     }
 }
 

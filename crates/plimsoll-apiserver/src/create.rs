@@ -26,10 +26,11 @@ pub(crate) fn create(
 ) -> Result<Object, ApiError> {
     let mut value = value;
     check_type(resource, &mut value)?;
+    check_decodable(resource, &value)?;
     wipe_system_fields(&mut value);
     settle_namespace(resource, namespace, &mut value)?;
     if !meta_str(&value, "resourceVersion").is_empty() {
-        return Err(ApiError::bad_request(
+        return Err(ApiError::unexplained(
             "resourceVersion should not be set on objects to be created",
         ));
     }
@@ -84,6 +85,11 @@ pub(crate) fn check_type_is(expected_version: &str, expected_kind: &str, value: 
     fields.insert("apiVersion".to_owned(), expected_version.into());
     fields.insert("kind".to_owned(), expected_kind.into());
     Ok(())
+}
+
+/// Refuses what no decoder would read.
+pub(crate) fn check_decodable(resource: &Resource, value: &Value) -> Result<(), ApiError> {
+    validation::undecodable(resource, value).map_or(Ok(()), |wrong| Err(ApiError::bad_request(wrong)))
 }
 
 fn wipe_system_fields(value: &mut Value) {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::{
     admission,
+    cause::Cause,
     clock::rfc3339_seconds,
     object::{Object, has_finalizers, is_terminating, key, meta_str, metadata_mut, object_at, str_at},
     request::Query,
@@ -35,16 +36,21 @@ impl DeleteOptions {
             let propagation = Some(query.get("propagationPolicy"))
                 .filter(|p| !p.is_empty())
                 .map(str::to_owned);
+            check_propagation(
+                propagation.as_deref(),
+                query.optional_flag("orphanDependents").is_some(),
+            )?;
             return Ok(Self {
                 grace: query.number("gracePeriodSeconds")?,
                 propagation,
-                dry_run: query.dry_run()?,
+                dry_run: query.dry_run("DeleteOptions")?,
                 ..Self::default()
             });
         }
         let options: Value = serde_json::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?;
         let mut parsed = Self::from_value(&options);
-        parsed.dry_run |= query.dry_run()?;
+        check_propagation(parsed.propagation.as_deref(), options["orphanDependents"].is_boolean())?;
+        parsed.dry_run |= query.dry_run("DeleteOptions")?;
         Ok(parsed)
     }
 
@@ -95,6 +101,21 @@ impl DeleteOptions {
     }
 }
 
+/// Refuses an unknown propagation policy, and one beside its deprecated predecessor.
+fn check_propagation(policy: Option<&str>, has_orphan_dependents: bool) -> Result<(), ApiError> {
+    let field = "propagationPolicy";
+    let cause = match policy {
+        None => return Ok(()),
+        Some(policy) if has_orphan_dependents => {
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            Cause::invalid(field, &policy.into(), detail)
+        }
+        Some("Foreground" | "Background" | "Orphan") => return Ok(()),
+        Some(policy) => Cause::not_supported(field, &policy.into(), &["Foreground", "Background", "Orphan", "nil"]),
+    };
+    Err(ApiError::invalid("meta.k8s.io", "DeleteOptions", "", &[cause]))
+}
+
 /// What became of a deletion.
 #[derive(Debug)]
 pub(crate) struct Deleted {
@@ -120,6 +141,9 @@ pub(crate) fn delete(
         .ok_or_else(|| ApiError::not_found(resource, name))?;
     options.check_preconditions(resource, &current.value)?;
     if resource == admission::namespaces() {
+        if matches!(name, "default" | "kube-system" | "kube-public") {
+            return Err(ApiError::forbidden(resource, name, "this namespace may not be deleted"));
+        }
         return Ok(delete_namespace(store, writer, name, &current));
     }
     let mut marked = (*current.value).clone();
@@ -153,10 +177,31 @@ pub(crate) fn delete(
             gone: false,
         });
     }
+    let last = mark_before_removal(store, writer, resource, &key, marked, &current);
     let object = store
         .remove(writer, resource, &key)
         .ok_or_else(|| ApiError::not_found(resource, name))?;
+    let object = if writer.dry_run { last } else { object };
     Ok(Deleted { object, gone: true })
+}
+
+/// A pod is always marked before it goes, even when nothing keeps it: watches see both steps.
+fn mark_before_removal(
+    store: &mut Store,
+    writer: &Writer,
+    resource: &'static Resource,
+    key: &str,
+    mut marked: Value,
+    current: &Object,
+) -> Object {
+    if resource != admission::pods() {
+        return Object::clone(current);
+    }
+    mark(&mut marked, writer.now, 0);
+    if marked == *current.value {
+        return Object::clone(current);
+    }
+    store.put(writer, resource, key, marked)
 }
 
 enum Grace {

@@ -1,5 +1,6 @@
 //! `pods/{name}/eviction`: a deletion that asks the disruption budgets first.
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
@@ -80,9 +81,42 @@ fn spend(store: &mut Store, writer: &Writer, namespace: &str, pod: &Value) -> Re
     status.insert("disruptionsAllowed".to_owned(), allowed.into());
     let disrupted = status.entry("disruptedPods").or_insert_with(|| json!({}));
     disrupted[meta_str(pod, "name")] = rfc3339_seconds(writer.now).into();
+    set_allowed_condition(&mut spent, allowed > 0, writer.now);
     let key = key(namespace, meta_str(&budget.value, "name"));
     store.put(writer, admission::budgets(), &key, spent);
     Ok(())
+}
+
+/// Keeps the budget's `DisruptionAllowed` condition in step with its counter.
+fn set_allowed_condition(budget: &mut Value, allowed: bool, now: Timestamp) {
+    let generation = at(budget, &["status", "observedGeneration"])
+        .cloned()
+        .unwrap_or_default();
+    let (status, reason) = if allowed {
+        ("True", "SufficientPods")
+    } else {
+        ("False", "InsufficientPods")
+    };
+    let conditions = object_at(budget, "status")
+        .entry("conditions")
+        .or_insert_with(|| json!([]));
+    let Some(conditions) = conditions.as_array_mut() else {
+        return;
+    };
+    let old = conditions.iter().position(|c| c["type"] == "DisruptionAllowed");
+    let unchanged = old.filter(|at| conditions[*at]["status"] == status);
+    let since = unchanged.map_or_else(
+        || rfc3339_seconds(now).into(),
+        |at| conditions[at]["lastTransitionTime"].clone(),
+    );
+    let condition = json!({
+        "type": "DisruptionAllowed", "status": status, "reason": reason, "message": "",
+        "observedGeneration": generation, "lastTransitionTime": since,
+    });
+    match old {
+        Some(at) => conditions[at] = condition,
+        None => conditions.push(condition),
+    }
 }
 
 fn matching_budgets(store: &Store, namespace: &str, pod: &Value) -> Vec<Object> {

@@ -9,6 +9,7 @@ use crate::{
     fault::{Rule, RuleId},
     openapi,
     request::Request,
+    resource::RESOURCES,
     server::Shared,
     status::{ApiError, success},
 };
@@ -42,7 +43,20 @@ pub(crate) fn answer(shared: &Shared, request: &Request, body: &[u8]) -> Answer 
         answer.content_type = content_type.into();
         return answer;
     }
+    if is_below_a_group(path) {
+        return Answer::error(&ApiError::no_such_path());
+    }
     Answer::text(StatusCode::NOT_FOUND, "404 page not found\n")
+}
+
+/// Whether a path without a meaning lies below an API group that exists: there the answer is a `Status`.
+fn is_below_a_group(path: &str) -> bool {
+    let mut segments = path.trim_matches('/').split('/');
+    match (segments.next(), segments.next()) {
+        (Some("api"), Some(_)) => true,
+        (Some("apis"), Some(group)) => RESOURCES.iter().any(|r| r.group == group),
+        _ => false,
+    }
 }
 
 /// `/_faults`: GET lists the rules, POST adds one, DELETE removes all; `/_faults/{id}`: DELETE removes one;

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use http::{HeaderMap, Method, header, request::Parts};
 
 use crate::{
+    cause::Cause,
     duration,
     resource::{self, Resource},
     status::ApiError,
@@ -58,12 +59,15 @@ impl Query {
         }
     }
 
-    /// Whether `dryRun=All` is asked for.
-    pub(crate) fn dry_run(&self) -> Result<bool, ApiError> {
+    /// Whether `dryRun=All` is asked for; `options` is the kind that an error names.
+    pub(crate) fn dry_run(&self, options: &str) -> Result<bool, ApiError> {
         match self.get("dryRun") {
             "" => Ok(false),
             "All" => Ok(true),
-            other => Err(ApiError::bad_request(format!("dryRun: Unsupported value: \"{other}\""))),
+            other => {
+                let cause = Cause::not_supported("dryRun", &serde_json::json!([other]), &["All"]);
+                Err(ApiError::invalid("meta.k8s.io", options, "", &[cause]))
+            }
         }
     }
 }
@@ -178,8 +182,14 @@ impl Request {
     pub(crate) fn verb(&self) -> &'static str {
         let collection = self.target.as_ref().is_none_or(|t| t.name.is_empty());
         match self.method {
-            Method::GET | Method::HEAD if self.target.is_some() && self.query.flag("watch") => "watch",
-            Method::GET | Method::HEAD if collection && self.target.is_some() => "list",
+            // One object cannot be watched by its path: the parameter means nothing there.
+            Method::GET | Method::HEAD if collection && self.target.is_some() => {
+                if self.query.flag("watch") {
+                    "watch"
+                } else {
+                    "list"
+                }
+            }
             Method::GET | Method::HEAD => "get",
             Method::POST => "create",
             Method::PUT => "update",
@@ -273,7 +283,7 @@ mod tests {
         assert_eq!(query.get("labelSelector"), "a=b,c");
         assert!(query.flag("watch"));
         assert_eq!(query.number("limit"), Ok(Some(5)));
-        assert_eq!(query.dry_run(), Ok(true));
+        assert_eq!(query.dry_run("CreateOptions"), Ok(true));
         assert_eq!(query.get("x"), "a b");
         assert_eq!(query.optional_flag("sendInitialEvents"), None);
     }

@@ -91,7 +91,11 @@ impl Serving {
         let authority = self.authority_pem.as_ref().map_or(String::new(), |pem| {
             format!("\n    certificate-authority-data: {}", STANDARD.encode(pem))
         });
-        let user = token.map_or_else(|| " {}".to_owned(), |token| format!("\n    token: {token}"));
+        // kubectl prompts for a user when it is given none; the server ignores what it did not ask for.
+        let user = token.map_or_else(
+            || "\n    username: anonymous\n    password: anonymous".to_owned(),
+            |token| format!("\n    token: {token}"),
+        );
         format!(
             "apiVersion: v1\nkind: Config\nclusters:\n- name: plimsoll\n  cluster:\n    server: {}{authority}\n\
              users:\n- name: plimsoll\n  user:{user}\n\

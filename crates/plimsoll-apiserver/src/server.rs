@@ -50,7 +50,7 @@ impl Default for Config {
         Self {
             seed: 0,
             clock: Arc::new(SystemClock),
-            log_capacity: 100_000,
+            log_capacity: 20_000,
             keep_history: true,
             tokens: Tokens::default(),
             fault_endpoint: false,

@@ -123,6 +123,11 @@ impl ApiError {
         }
         let code = StatusCode::from_u16(error.code()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut answer = Self::new(code, error.reason(), error.message());
+        match error {
+            PatchError::Invalid { group, kind, .. } => answer = answer.about(group, kind, ""),
+            PatchError::Unprocessable(_) | PatchError::UnsupportedMediaType(_) => answer = answer.details_present(),
+            _ => {}
+        }
         for cause in error.causes() {
             answer = answer.cause(cause.kind.reason(), cause.message.as_str(), &cause.field);
         }
@@ -132,6 +137,17 @@ impl ApiError {
     /// 400.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    /// 404 for a path that leads nowhere.
+    pub(crate) fn no_such_path() -> Self {
+        let message = "the server could not find the requested resource";
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).details_present()
+    }
+
+    /// 500 without a reason: what kube-apiserver makes of an error that is no API error, such as a malformed version.
+    pub(crate) fn unexplained(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
     }
 
     /// 401.
@@ -264,9 +280,11 @@ impl ApiError {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
             "code": self.code.as_u16(),
         });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
         if let Some(details) = &self.details {
             status["details"] = Value::Object((**details).clone());
         }

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
+    defaulting,
     object::{at, metadata_mut, object_at},
     pod,
     resource::{Generation, Resource},
@@ -66,7 +67,7 @@ pub(crate) fn prepare_for_create(resource: &Resource, value: &mut Value, now: Ti
         ("", "persistentvolumes" | "persistentvolumeclaims") => value["status"] = json!({ "phase": "Pending" }),
         _ if resource.has_status() => {
             if let Some(fields) = value.as_object_mut() {
-                fields.insert("status".to_owned(), json!({}));
+                fields.insert("status".to_owned(), defaulting::zero_status(resource));
             }
         }
         _ => {}
@@ -202,7 +203,7 @@ mod tests {
             &mut budget,
             Timestamp::UNIX_EPOCH,
         );
-        assert_eq!(budget["status"], json!({}));
+        assert_eq!(budget["status"]["disruptionsAllowed"], 0);
         assert_eq!(budget["metadata"]["generation"], 1);
     }
 }

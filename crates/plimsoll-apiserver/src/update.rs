@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     admission,
     cause::Cause,
-    create::{check_type, create, is_finished, settle_namespace},
+    create::{check_decodable, check_type, create, is_finished, settle_namespace},
     defaulting, event,
     object::{Object, Stored, key, meta_str, metadata_mut},
     resource::{Resource, Storage},
@@ -60,6 +60,7 @@ pub(crate) fn update(
     let old = current.view(resource);
     let mut new = make(store, Some(&old))?;
     check_type(resource, &mut new)?;
+    check_decodable(resource, &new)?;
     settle_namespace(resource, namespace, &mut new)?;
     check_name(&new, name)?;
     check_uid(change, &new, &old)?;
@@ -170,7 +171,7 @@ fn check_version(resource: &Resource, name: &str, new: &Value, current: &Stored)
     }
     let asked: u64 = asked
         .parse()
-        .map_err(|_| ApiError::bad_request(format!("strconv.ParseUint: parsing \"{asked}\": invalid syntax")))?;
+        .map_err(|_| ApiError::unexplained(format!("strconv.ParseUint: parsing \"{asked}\": invalid syntax")))?;
     if asked == current.rv {
         Ok(())
     } else {
@@ -203,8 +204,11 @@ fn settle(store: &Store, change: Change<'_>, new: &mut Value, old: &Value) -> Re
         if resource == admission::pods() && !node.is_empty() {
             admission::add_topology_labels(store, &node, new);
         }
-        validation::validate(resource, new, Some(old))
-            .map_err(|causes| ApiError::invalid(resource.group, resource.kind, name, &causes))?;
     }
-    Ok(())
+    let checked = match part {
+        Part::Main => validation::validate(resource, new, Some(old)),
+        Part::Status => validation::validate_status(resource, new, old),
+        _ => Ok(()),
+    };
+    checked.map_err(|causes| ApiError::invalid(resource.group, resource.kind, name, &causes))
 }

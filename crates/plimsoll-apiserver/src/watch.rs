@@ -119,6 +119,7 @@ impl Watcher {
             match self.ready() {
                 Ready::Chunk(chunk) => return (self, Some(chunk)),
                 Ready::End => return (self, None),
+                Ready::Again => continue,
                 Ready::Nothing => {}
             }
             let wake = self.next_bookmark.map_or(self.deadline, |at| at.min(self.deadline));
@@ -170,7 +171,10 @@ impl Watcher {
             out.push(&self.bookmark(reached, false));
             self.plan_bookmark(now);
         }
-        self.hand_over(out)
+        match self.hand_over(out) {
+            Ready::Nothing if changes.len() == BATCH => Ready::Again,
+            ready => ready,
+        }
     }
 
     /// Changes of this kind after the cursor, and the version up to which they were looked at. `None`: the log no
@@ -251,6 +255,8 @@ impl Watcher {
 
 enum Ready {
     Chunk(Chunk),
+    /// Nothing in this batch was for this watch, but there is more.
+    Again,
     Nothing,
     End,
 }

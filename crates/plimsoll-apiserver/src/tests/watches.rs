@@ -29,7 +29,8 @@ async fn a_watch_replays_from_its_version_and_goes_on() {
     let (next, ()) = tokio::join!(events.short(), async {
         server.delete(pods(), "default", "b").expect("deleted");
     });
-    assert_eq!(next, format!("DELETED b@{}", from + 4));
+    assert_eq!(next, format!("MODIFIED b@{}", from + 4));
+    assert_eq!(events.short().await, format!("DELETED b@{}", from + 5));
 }
 
 #[tokio::test(start_paused = true)]
@@ -218,17 +219,20 @@ async fn watchers_share_the_bytes_of_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_object_can_be_watched_by_its_path() {
+async fn one_object_is_watched_by_a_field_selector_and_only_read_by_its_path() {
     let server = server();
     let from = server.resource_version();
     for name in ["a", "b"] {
         server.create(pods(), "default", pod(name)).expect("created");
     }
     let mut events = server
-        .watch(&format!("{PODS}/b?watch=true&resourceVersion={from}&timeoutSeconds=5"))
+        .watch(&format!(
+            "{PODS}?watch=true&fieldSelector=metadata.name%3Db&resourceVersion={from}&timeoutSeconds=5"
+        ))
         .await;
     assert_eq!(events.short().await, format!("ADDED b@{}", from + 2));
     assert_eq!(events.short().await, "END");
+    assert_eq!(server.get_ok(&format!("{PODS}/b?watch=true")).await["kind"], "Pod");
 }
 
 #[tokio::test(start_paused = true)]
@@ -258,4 +262,21 @@ async fn a_watch_without_a_time_out_ends_between_half_an_hour_and_an_hour() {
     let mut events = server.watch("/api/v1/pods?watch=1&resourceVersion=1").await;
     assert_eq!(events.next().await, None);
     assert!((Duration::from_mins(30)..Duration::from_hours(1)).contains(&start.elapsed()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_that_are_not_selected_hide_no_later_one() {
+    let server = server();
+    let from = server.resource_version();
+    for at in 0..1500 {
+        server
+            .create(pods(), "default", pod(&format!("p{at}")))
+            .expect("created");
+    }
+    let path =
+        format!("/api/v1/pods?watch=1&resourceVersion={from}&fieldSelector=metadata.name%3Dp1499&timeoutSeconds=9");
+    assert_eq!(
+        server.watch(&path).await.short().await,
+        format!("ADDED p1499@{}", from + 1500)
+    );
 }
