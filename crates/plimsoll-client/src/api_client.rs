@@ -17,7 +17,7 @@ use crate::{Clock, RateLimit, TermToken};
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const STRATEGIC_MERGE: HeaderValue = HeaderValue::from_static("application/strategic-merge-patch+json");
 /// As long as kube-apiserver itself works on a request that names no time-out.
-const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// A way to the API server: each request names its sender, waits for the rate limit and ends within a time-out.
 ///
@@ -234,7 +234,7 @@ fn send_error(error: &kube::Error) -> SendError {
         }
         let never_connected = current
             .downcast_ref::<hyper_util::client::legacy::Error>()
-            .is_some_and(|error| error.is_connect());
+            .is_some_and(hyper_util::client::legacy::Error::is_connect);
         if never_connected {
             return SendError::NotSent(NotSent::NoConnection(chain(error)));
         }

@@ -191,47 +191,4 @@ fn user_agent(purpose: &str) -> HeaderValue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn user_agents_tell_the_two_clients_apart() {
-        let agent = user_agent("leader-election");
-        let text = agent.to_str().unwrap();
-        assert!(
-            text.starts_with("plimsoll/0.") && text.ends_with(") leader-election"),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn the_lease_client_waits_half_the_renew_deadline_but_at_least_a_second() {
-        let election = |seconds| ElectionConfig {
-            renew_deadline: Duration::from_secs(seconds),
-            ..ElectionConfig::default()
-        };
-        assert_eq!(lease_request_timeout(&election(10)), Duration::from_secs(5));
-        assert_eq!(lease_request_timeout(&election(1)), Duration::from_secs(1));
-    }
-
-    #[tokio::test]
-    async fn master_alone_names_the_server_and_nothing_is_retried() {
-        let access = Access {
-            kubeconfig: None,
-            master: Some("127.0.0.1:8080".to_owned()),
-        };
-        let config = load_config(&access).await.unwrap();
-        assert_eq!(config.cluster_url.to_string(), "http://127.0.0.1:8080/");
-        assert!(!config.default_retry);
-    }
-
-    #[tokio::test]
-    async fn a_missing_kubeconfig_is_named_in_the_error() {
-        let access = Access {
-            kubeconfig: Some("/no/such/file".into()),
-            master: None,
-        };
-        let error = load_config(&access).await.unwrap_err();
-        assert_eq!(error.to_string(), "cannot use kubeconfig /no/such/file");
-    }
-}
+mod tests;

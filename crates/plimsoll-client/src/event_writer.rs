@@ -67,10 +67,15 @@ pub struct EventRecord {
 
 impl EventRecord {
     /// Name of the Event object: that of its subject and the time in hexadecimal nanoseconds, as client-go names it.
+    /// The subject's is cut where both together are longer than a name may be.
     pub fn name(&self) -> String {
-        // Negative times, before 1970, do not occur outside tests.
+        const LONGEST_NAME: usize = 253;
+        // Negative times, before 1970, do not occur.
         let nanos = u128::try_from(self.event_time.as_nanosecond()).unwrap_or(0);
-        format!("{}.{nanos:x}", self.regarding.name.name)
+        let suffix = format!(".{nanos:x}");
+        let subject = self.regarding.name.name.as_str();
+        let subject = subject.get(..LONGEST_NAME - suffix.len()).unwrap_or(subject);
+        format!("{}{suffix}", subject.trim_end_matches(['.', '-']))
     }
 
     /// Namespace of the Event object: its subject's, or `default` for a cluster-wide one.
@@ -237,3 +242,6 @@ fn reply(outcome: Result<Reply, SendError>) -> EventReply {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

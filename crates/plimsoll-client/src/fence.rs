@@ -84,8 +84,11 @@ where
     }
 }
 
+/// A service behind the last check.
+pub type Fenced<S, B> = MapRequest<S, fn(Request<B>) -> Request<FencedBody<B>>>;
+
 /// Puts the last check in front of `service`, which should be the connection itself.
-pub fn fenced<S, B>(service: S) -> MapRequest<S, fn(Request<B>) -> Request<FencedBody<B>>> {
+pub fn fenced<S, B>(service: S) -> Fenced<S, B> {
     MapRequest::new(service, fence_body::<B>)
 }
 

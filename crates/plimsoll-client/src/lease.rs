@@ -39,7 +39,8 @@ pub struct StoredLease {
 }
 
 impl StoredLease {
-    fn decode(json: &[u8]) -> Result<Self, serde_json::Error> {
+    /// Reads a Lease as the API server writes it; what is missing or odd counts as unset.
+    pub fn decode(json: &[u8]) -> Result<Self, serde_json::Error> {
         let object: Map<String, Value> = serde_json::from_slice(json)?;
         let spec = object.get("spec").unwrap_or(&Value::Null);
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -226,3 +227,6 @@ fn reply(outcome: Result<Reply, SendError>) -> LeaseReply {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,12 +19,15 @@ mod term_token;
 mod watch;
 mod write;
 
+#[cfg(test)]
+mod scripted;
+
 pub use api_client::{ApiClient, NotSent};
 pub use barrier::{BarrierError, consistent_version, force_progress};
 pub use clock::{Clock, SystemClock, VirtualClock, micros_text, seconds_text};
 pub use connect::{Access, ConnectError, Connections, connect, load_config, separate};
 pub use event_writer::{EventRecord, EventReply, EventSeries, EventType, EventWriter, ObjectReference};
-pub use fence::{Fence, FenceClosed, FencedBody, fenced};
+pub use fence::{Fence, FenceClosed, Fenced, FencedBody, fenced};
 pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
 pub use rate_limit::RateLimit;
 pub use term_token::{TermToken, WriteUnderWay};

@@ -304,3 +304,6 @@ struct Round {
     /// Whether a watch, not only a list, said anything.
     delivered: bool,
 }
+
+#[cfg(test)]
+mod tests;

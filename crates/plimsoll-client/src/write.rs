@@ -307,3 +307,6 @@ pub(crate) fn timeout_query(timeout: Duration) -> String {
         format!("?timeout={}ms", timeout.as_millis())
     }
 }
+
+#[cfg(test)]
+mod tests;

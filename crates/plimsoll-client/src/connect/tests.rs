@@ -1,0 +1,145 @@
+use std::sync::Mutex;
+
+use hyper_util::rt::TokioIo;
+use plimsoll_model::{Pod, decode_pod};
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::scripted::{Script, Step, pod};
+use crate::{BindReply, NotSent, SystemClock, TermToken};
+
+#[test]
+fn user_agents_tell_the_two_clients_apart() {
+    let agent = user_agent("leader-election");
+    let text = agent.to_str().unwrap();
+    assert!(
+        text.starts_with("plimsoll/0.") && text.ends_with(") leader-election"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_lease_client_waits_half_the_renew_deadline_but_at_least_a_second() {
+    let election = |seconds| ElectionConfig {
+        renew_deadline: Duration::from_secs(seconds),
+        ..ElectionConfig::default()
+    };
+    assert_eq!(lease_request_timeout(&election(10)), Duration::from_secs(5));
+    assert_eq!(lease_request_timeout(&election(1)), Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn master_alone_names_the_server_and_nothing_is_retried() {
+    let access = Access {
+        kubeconfig: None,
+        master: Some("127.0.0.1:8080".to_owned()),
+    };
+    let config = load_config(&access).await.unwrap();
+    assert_eq!(config.cluster_url.to_string(), "http://127.0.0.1:8080/");
+    assert!(!config.default_retry);
+}
+
+#[tokio::test]
+async fn a_missing_kubeconfig_is_named_in_the_error() {
+    let access = Access {
+        kubeconfig: Some("/no/such/file".into()),
+        master: None,
+    };
+    let error = load_config(&access).await.unwrap_err();
+    assert_eq!(error.to_string(), "cannot use kubeconfig /no/such/file");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_name_their_sender_and_the_lease_does_not_wait_for_the_rate_limit() {
+    let script = Script::new([Step::refusal(404, "NotFound", ""), Step::refusal(404, "NotFound", "")]);
+    let limit = ClientConnection { qps: 0.001, burst: 1 };
+    let clients = separate(script.client(), script.client(), &limit, &ElectionConfig::default());
+    clients.main.read_pod(&plimsoll_model::ObjectName::new("ns", "a")).await;
+    crate::LeaseClient::new(clients.leader_election, "kube-system", "kube-scheduler")
+        .get()
+        .await;
+    let seen = script.seen();
+    assert!(seen[0].user_agent.ends_with(") scheduler"), "{}", seen[0].user_agent);
+    assert!(
+        seen[1].user_agent.ends_with(") leader-election"),
+        "{}",
+        seen[1].user_agent
+    );
+    assert_eq!(seen[1].at, Duration::ZERO);
+}
+
+fn a_pod() -> Pod {
+    decode_pod(pod("a", 9).to_string().as_bytes()).unwrap()
+}
+
+fn token() -> Arc<TermToken> {
+    TermToken::new(1, SystemClock.now(), Duration::from_secs(10), Duration::from_secs(5))
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_certainly_not_a_binding() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let access = Access {
+        kubeconfig: None,
+        master: Some(address.to_string()),
+    };
+    let unlimited = ClientConnection { qps: -1.0, burst: 1 };
+    let clients = connect(&access, &unlimited, &ElectionConfig::default(), Arc::new(SystemClock))
+        .await
+        .unwrap();
+    let token = token();
+    let reply = clients.main.bind(&token, &a_pod(), "n1").await;
+    assert!(
+        matches!(reply, BindReply::NotSent(NotSent::NoConnection(_))),
+        "{reply:?}"
+    );
+    assert!(token.is_decided(SystemClock.now()));
+}
+
+/// A connection takes so long to be made that the term is over when it is there: the server must not get the binding.
+#[tokio::test]
+async fn a_write_that_waited_for_its_connection_is_stopped_at_the_fence() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (asked, connecting) = oneshot::channel::<()>();
+    let (release, released) = oneshot::channel::<()>();
+    let gate = Arc::new(Mutex::new(Some((asked, released))));
+    let connector = tower::service_fn(move |_: http::Uri| {
+        let gate = gate.lock().unwrap().take();
+        Box::pin(async move {
+            if let Some((asked, released)) = gate {
+                asked.send(()).unwrap();
+                released.await.unwrap();
+            }
+            TcpStream::connect(address).await.map(TokioIo::new)
+        })
+    });
+    let connection: HyperClient<_, crate::FencedBody<kube::client::Body>> =
+        HyperClient::builder(TokioExecutor::new()).build(connector);
+    let base = ServiceBuilder::new()
+        .map_request(|mut request: http::Request<kube::client::Body>| {
+            *request.uri_mut() = format!("http://plimsoll.test{}", request.uri()).parse().unwrap();
+            request
+        })
+        .service(fenced(connection));
+    let client = ApiClient::new(kube::Client::new(base, "default"), Arc::new(SystemClock));
+    let token = token();
+
+    let end_of_term = async {
+        connecting.await.unwrap();
+        token.cancel();
+        release.send(()).unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut received = Vec::new();
+        stream.read_to_end(&mut received).await.unwrap();
+        String::from_utf8(received).unwrap()
+    };
+    let pod = a_pod();
+    let (reply, received) = tokio::join!(biased; client.bind(&token, &pod, "n1"), end_of_term);
+    assert_eq!(reply, BindReply::NotSent(NotSent::TermOver));
+    assert!(!received.contains("Binding"), "{received}");
+}

@@ -1,0 +1,147 @@
+use http::Method;
+use std::time::Duration;
+
+use super::*;
+use crate::scripted::{Script, Step};
+
+fn time(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn lease_json() -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": { "name": "kube-scheduler", "namespace": "kube-system", "uid": "u1", "resourceVersion": "0042",
+            "labels": { "kept": "yes" } },
+        "spec": { "holderIdentity": "other", "leaseDurationSeconds": 15, "acquireTime": "2026-11-28T02:30:00.000000Z",
+            "renewTime": "2026-11-28T02:30:02.123456Z", "leaseTransitions": 3, "strategy": "OldestEmulationVersion",
+            "preferredHolder": "third" },
+    })
+}
+
+fn ours() -> LeaseRecord {
+    LeaseRecord {
+        holder: "us".to_owned(),
+        duration_seconds: 15,
+        acquire_time: Some(time("2026-11-28T02:31:00Z")),
+        renew_time: Some(time("2026-11-28T02:31:00.5Z")),
+        transitions: 4,
+    }
+}
+
+fn lease(script: &Script) -> LeaseClient {
+    LeaseClient::new(
+        script.client().with_request_timeout(Duration::from_secs(5)),
+        "kube-system",
+        "kube-scheduler",
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_read_as_client_go_writes_it() {
+    let script = Script::new([Step::ok(&lease_json())]);
+    let LeaseReply::Lease(stored) = lease(&script).get().await else {
+        panic!("not read")
+    };
+    let expected = LeaseRecord {
+        holder: "other".to_owned(),
+        duration_seconds: 15,
+        acquire_time: Some(time("2026-11-28T02:30:00Z")),
+        renew_time: Some(time("2026-11-28T02:30:02.123456Z")),
+        transitions: 3,
+    };
+    assert_eq!(stored.record, expected);
+    assert_eq!(
+        (stored.resource_version.as_str(), stored.preferred_holder.as_deref()),
+        ("0042", Some("third"))
+    );
+    let path = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-scheduler?timeout=5s";
+    assert_eq!(script.paths(), [path]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_keeps_what_it_does_not_know_and_the_version_as_precondition() {
+    let script = Script::new([Step::ok(&lease_json()), Step::ok(&lease_json())]);
+    let lease = lease(&script);
+    let LeaseReply::Lease(stored) = lease.get().await else {
+        panic!("not read")
+    };
+    lease.update(&stored, &ours()).await;
+    let seen = &script.seen()[1];
+    let mut expected = lease_json();
+    expected["spec"]["holderIdentity"] = "us".into();
+    expected["spec"]["acquireTime"] = "2026-11-28T02:31:00.000000Z".into();
+    expected["spec"]["renewTime"] = "2026-11-28T02:31:00.500000Z".into();
+    expected["spec"]["leaseTransitions"] = 4.into();
+    assert_eq!((&seen.method, &seen.body), (&Method::PUT, &expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_created_lease_has_whole_spec() {
+    let script = Script::new([Step::answer(201, lease_json().to_string())]);
+    assert!(matches!(lease(&script).create(&ours()).await, LeaseReply::Lease(_)));
+    let seen = &script.seen()[0];
+    assert_eq!(
+        seen.path,
+        "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?timeout=5s"
+    );
+    let spec = json!({ "holderIdentity": "us", "leaseDurationSeconds": 15, "leaseTransitions": 4,
+        "acquireTime": "2026-11-28T02:31:00.000000Z", "renewTime": "2026-11-28T02:31:00.500000Z" });
+    assert_eq!(seen.body["spec"], spec);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_answer_about_a_lease_has_one_meaning() {
+    let text = |text: &str| text.to_owned();
+    let cases = [
+        (Step::refusal(404, "NotFound", "none"), LeaseReply::NotFound),
+        (
+            Step::refusal(409, "Conflict", "changed"),
+            LeaseReply::Conflict {
+                message: text("changed"),
+            },
+        ),
+        (
+            Step::refusal(403, "Forbidden", "no"),
+            LeaseReply::Refused {
+                code: 403,
+                message: text("no"),
+            },
+        ),
+        (
+            Step::refusal(429, "", "slow"),
+            LeaseReply::Refused {
+                code: 429,
+                message: text("slow"),
+            },
+        ),
+        (
+            Step::refusal(500, "", "etcd"),
+            LeaseReply::Unreachable {
+                error: text("500: etcd"),
+            },
+        ),
+    ];
+    for (step, expected) in cases {
+        assert_eq!(lease(&Script::new([step])).get().await, expected);
+    }
+    assert!(matches!(
+        lease(&Script::new([Step::lost()])).get().await,
+        LeaseReply::Unreachable { .. }
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_is_given_up_after_the_request_time_out() {
+    let script = Script::new([]);
+    let started = tokio::time::Instant::now();
+    let reply = lease(&script).get().await;
+    assert_eq!(
+        reply,
+        LeaseReply::Unreachable {
+            error: "no answer in time".to_owned()
+        }
+    );
+    assert_eq!(started.elapsed(), Duration::from_secs(5));
+}
