@@ -8,6 +8,7 @@ pub mod election;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_client::{Clock, EventRecord, EventType, LeaseClient, LeaseReply, ObjectReference, TermToken};
 use plimsoll_config::ElectionConfig;
@@ -26,6 +27,9 @@ use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
+
+/// A leader whose caches do not catch up in this time has a watch that does not work; another replica's may.
+const CATCH_UP: Duration = Duration::from_mins(1);
 
 /// Leadership as health checks and the Lease annotation show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,6 +162,7 @@ pub struct ElectorState {
     stepping_down: Option<StepDown>,
     running: Option<(Mailbox<QueueMessage>, Mailbox<CycleMessage>)>,
     alive: BTreeMap<&'static str, Moment>,
+    term_began: Moment,
     slow_paths: u64,
     alarm: Alarm,
     tasks: TaskTracker,
@@ -209,6 +214,11 @@ impl ElectorState {
         let bound = self.config.renew_deadline;
         if let Some((actor, _)) = self.alive.iter().find(|(_, at)| now.since(**at) > bound) {
             let reason = format!("{actor} has not answered for {} s", bound.as_secs());
+            self.step_down(StepDown::TermFailed(reason), now);
+            return false;
+        }
+        if self.running.is_none() && now.since(self.term_began) > CATCH_UP {
+            let reason = format!("the caches have not caught up within {} s", CATCH_UP.as_secs());
             self.step_down(StepDown::TermFailed(reason), now);
             return false;
         }
@@ -275,6 +285,7 @@ impl ElectorState {
         self.metrics.master_status(true);
         self.tell_users("became leader");
         self.alive.clear();
+        self.term_began = self.clock.now();
         self.token = Some(Arc::clone(&token));
         self.supervisor.tell(SupervisorMessage::TermBegan(token));
     }
@@ -309,6 +320,8 @@ impl ElectorState {
         };
         self.stepping_down = Some(why);
         match self.phase {
+            // Nothing to give up yet; the caches come first.
+            Phase::NotStarted if self.stepping_down != Some(StepDown::Shutdown) => self.stepping_down = None,
             Phase::Standing | Phase::NotStarted => self.end_term(&reason, now),
             // The term is being stopped already; what comes after it is decided then.
             Phase::Ending | Phase::Releasing | Phase::Done => {}
@@ -452,6 +465,7 @@ impl Actor for Elector {
             stepping_down: None,
             running: None,
             alive: BTreeMap::new(),
+            term_began: Moment::ZERO,
             slow_paths: 0,
             alarm: Alarm::default(),
             tasks: TaskTracker::new(),

@@ -193,6 +193,8 @@ pub struct SupervisorState {
     cells: warm::Cells,
     parts: TermParts,
     term: Option<(u64, Mailbox<TermMessage>, ActorCell)>,
+    /// The elector has ended the term; it need not be told that the term is failing.
+    term_is_over: bool,
     shutting_down: bool,
     restarts: Restarts,
     tasks: TaskTracker,
@@ -235,10 +237,12 @@ impl SupervisorState {
         let (term, _) = Actor::spawn_linked(None, Term, arguments, myself.get_cell()).await?;
         mailbox.bind(term.clone());
         self.term = Some((number, mailbox, term.get_cell()));
+        self.term_is_over = false;
         Ok(())
     }
 
-    fn end_term(&self) {
+    fn end_term(&mut self) {
+        self.term_is_over = true;
         let Some((number, term, _)) = &self.term else {
             self.warm.elector.tell(ElectorMessage::TermEnded);
             return;
@@ -302,9 +306,8 @@ impl SupervisorState {
             .is_some_and(|(_, _, term)| term.get_id() == child.get_id())
         {
             self.term = None;
-            let reason = format!("the term ended: {why}");
-            // When the elector ended it this changes nothing; when it died by itself leadership has to go too.
-            if !self.shutting_down {
+            if !self.term_is_over {
+                let reason = format!("the term died: {why}");
                 self.warm
                     .elector
                     .tell(ElectorMessage::StepDown(StepDown::TermFailed(reason)));

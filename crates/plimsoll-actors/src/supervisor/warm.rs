@@ -68,6 +68,7 @@ impl SupervisorState {
             },
             parts,
             term: None,
+            term_is_over: false,
             shutting_down: false,
             restarts: Restarts::default(),
             tasks: TaskTracker::new(),

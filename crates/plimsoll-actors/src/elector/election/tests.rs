@@ -1,1 +1,220 @@
+use rand_core::SeedableRng;
 
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+const WALL: jiff::Timestamp = jiff::Timestamp::UNIX_EPOCH;
+
+fn election(identity: &str) -> Election {
+    Election::new(
+        identity.to_owned(),
+        ElectionConfig::default(),
+        ChaCha8Rng::seed_from_u64(1),
+    )
+}
+
+fn at(seconds: u64) -> Moment {
+    Moment::ZERO + SECOND * u32::try_from(seconds).unwrap()
+}
+
+fn held_by(holder: &str, version: u64) -> Box<StoredLease> {
+    let record = LeaseRecord {
+        holder: holder.to_owned(),
+        duration_seconds: 15,
+        acquire_time: Some(WALL),
+        renew_time: Some(WALL + jiff::SignedDuration::from_secs(i64::try_from(version).unwrap())),
+        transitions: 3,
+    };
+    stored(&record, version)
+}
+
+/// The record as the API server would give it back.
+fn stored(record: &LeaseRecord, version: u64) -> Box<StoredLease> {
+    let time = |time: Option<jiff::Timestamp>| plimsoll_client::micros_text(time.unwrap());
+    let json = format!(
+        r#"{{"metadata":{{"name":"l","namespace":"n","uid":"u","resourceVersion":"{version}"}},"spec":{{
+            "holderIdentity":"{}","leaseDurationSeconds":{},"acquireTime":"{}","renewTime":"{}","leaseTransitions":{}}}}}"#,
+        record.holder,
+        record.duration_seconds,
+        time(record.acquire_time),
+        time(record.renew_time),
+        record.transitions
+    );
+    Box::new(StoredLease::decode(json.as_bytes()).unwrap())
+}
+
+fn written(next: &Next) -> &LeaseRecord {
+    match next {
+        Next::Ask(Request::Create(record) | Request::Update { record, .. }) => record,
+        other => panic!("no write but {other:?}"),
+    }
+}
+
+/// Answers a write as the server would.
+fn accept(election: &mut Election, next: &Next, version: u64, now: Moment) -> Next {
+    election.answer(Answer::Lease(stored(written(next), version)), now, WALL)
+}
+
+/// Wins a lease that nobody has ever held, at second 1.
+fn leader() -> Election {
+    let mut election = election("me");
+    assert_eq!(election.begin(at(0), WALL), Request::Get);
+    let create = election.answer(Answer::NotFound, at(1), WALL);
+    let won = accept(&mut election, &create, 1, at(2));
+    assert!(matches!(won, Next::Held { won: true, .. }));
+    election
+}
+
+#[test]
+fn the_first_holder_creates_the_lease_and_counts_no_transition() {
+    let mut election = election("me");
+    election.begin(at(0), WALL);
+    let create = election.answer(Answer::NotFound, at(1), WALL);
+    assert_eq!(
+        (written(&create).holder.as_str(), written(&create).transitions),
+        ("me", 0)
+    );
+    assert_eq!(written(&create).duration_seconds, 15);
+    // The time counts from before the write was sent, not from its answer.
+    let held = accept(&mut election, &create, 1, at(4));
+    assert_eq!(
+        held,
+        Next::Held {
+            won: true,
+            sent_at: at(1),
+            retry_at: at(6)
+        }
+    );
+    assert_eq!(election.deadline(), Some(at(11)));
+}
+
+#[test]
+fn a_lease_of_another_runs_out_by_our_clock_from_when_we_saw_its_last_change() {
+    let mut election = election("me");
+    let mut now = 100;
+    for version in 1..4 {
+        election.begin(at(now), WALL);
+        let next = election.answer(Answer::Lease(held_by("other", version)), at(now), WALL);
+        assert!(matches!(next, Next::NotHeld { .. }), "renewed at {now}");
+        now += 10;
+    }
+    // Last seen to change at 120; not renewed since.
+    election.begin(at(134), WALL);
+    assert!(matches!(
+        election.answer(Answer::Lease(held_by("other", 3)), at(134), WALL),
+        Next::NotHeld { .. }
+    ));
+    election.begin(at(135), WALL);
+    let take = election.answer(Answer::Lease(held_by("other", 3)), at(135), WALL);
+    assert_eq!((written(&take).holder.as_str(), written(&take).transitions), ("me", 4));
+}
+
+#[test]
+fn a_released_lease_is_taken_at_once() {
+    let mut election = election("me");
+    election.begin(at(0), WALL);
+    let take = election.answer(Answer::Lease(held_by("", 1)), at(0), WALL);
+    assert_eq!(written(&take).holder, "me");
+}
+
+#[test]
+fn candidates_wait_the_retry_period_and_up_to_one_and_a_fifth_more_of_it() {
+    let mut election = election("me");
+    let mut waits = Vec::new();
+    for _ in 0..50 {
+        election.begin(at(0), WALL);
+        match election.answer(Answer::Lease(held_by("other", 1)), at(0), WALL) {
+            Next::NotHeld { retry_at } => waits.push(retry_at.since(at(0))),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(
+        waits
+            .iter()
+            .all(|wait| *wait >= 2 * SECOND && *wait <= Duration::from_millis(4400)),
+        "{waits:?}"
+    );
+    waits.dedup();
+    assert!(waits.len() > 40);
+}
+
+#[test]
+fn renewal_goes_straight_to_the_write_and_keeps_acquire_time_and_transitions() {
+    let mut election = leader();
+    let request = election.begin(at(4), WALL);
+    let Request::Update { record, stored } = &request else {
+        panic!("{request:?}")
+    };
+    assert_eq!((record.transitions, stored.resource_version.as_str()), (0, "1"));
+    let renewed = accept(&mut election, &Next::Ask(request.clone()), 2, at(5));
+    assert_eq!(
+        renewed,
+        Next::Held {
+            won: false,
+            sent_at: at(4),
+            retry_at: at(7)
+        }
+    );
+    assert_eq!(election.slow_paths(), 0);
+}
+
+#[test]
+fn a_stale_version_is_read_anew_within_the_same_try() {
+    let mut election = leader();
+    election.begin(at(4), WALL);
+    assert_eq!(
+        election.answer(Answer::Failed("conflict".to_owned()), at(4), WALL),
+        Next::Ask(Request::Get)
+    );
+    let update = election.answer(Answer::Lease(held_by("me", 9)), at(5), WALL);
+    assert_eq!(written(&update).transitions, 3);
+    assert!(matches!(
+        accept(&mut election, &update, 10, at(5)),
+        Next::Held { won: false, .. }
+    ));
+    assert_eq!(election.slow_paths(), 1);
+}
+
+#[test]
+fn a_leader_that_sees_another_holder_has_lost() {
+    let mut election = leader();
+    election.begin(at(4), WALL);
+    election.answer(Answer::Failed("conflict".to_owned()), at(4), WALL);
+    let next = election.answer(Answer::Lease(held_by("other", 5)), at(4), WALL);
+    assert!(matches!(next, Next::Lost { .. }));
+    assert!(!election.is_leader());
+}
+
+#[test]
+fn failures_are_borne_until_the_renew_deadline_and_not_longer() {
+    let mut election = leader();
+    election.begin(at(9), WALL);
+    election.answer(Answer::Failed("no connection".to_owned()), at(10), WALL);
+    let next = election.answer(Answer::Failed("no connection".to_owned()), at(10), WALL);
+    assert_eq!(next, Next::NotHeld { retry_at: at(12) });
+    assert!(election.is_leader());
+    election.begin(at(12), WALL);
+    election.answer(Answer::Failed("no connection".to_owned()), at(12), WALL);
+    let next = election.answer(Answer::Failed("no connection".to_owned()), at(12), WALL);
+    assert!(matches!(next, Next::Lost { .. }));
+}
+
+#[test]
+fn the_deadline_ends_leadership_even_while_a_try_is_under_way() {
+    let mut election = leader();
+    assert!(!election.expire(at(10)));
+    assert!(election.expire(at(11)));
+    assert!(!election.is_leader());
+    assert!(!election.expire(at(12)));
+}
+
+#[test]
+fn only_our_own_lease_is_released() {
+    let election = leader();
+    let released = election.release(&held_by("me", 4), WALL).map(Next::Ask).unwrap();
+    assert_eq!(
+        (written(&released).holder.as_str(), written(&released).duration_seconds),
+        ("", 1)
+    );
+    assert_eq!(election.release(&held_by("other", 4), WALL), None);
+}
