@@ -27,13 +27,11 @@ impl Effects {
     }
 
     pub(crate) fn perform(&self, effect: Effect) -> BoxFuture<'static, EffectReply> {
-        match self.performers.get(effect.plugin) {
-            Some(performer) => performer.perform(effect.request),
-            None => {
-                let text = format!("nobody performs effects of plugin {}", effect.plugin);
-                futures::future::ready(Err(text)).boxed()
-            }
+        if let Some(performer) = self.performers.get(effect.plugin) {
+            return performer.perform(effect.request);
         }
+        let text = format!("nobody performs effects of plugin {}", effect.plugin);
+        futures::future::ready(Err(text)).boxed()
     }
 }
 

@@ -244,7 +244,7 @@ impl ElectorState {
                 let next = self.election.answer(answer, now, self.clock.wall());
                 self.follow(next, now);
             }
-            Phase::Releasing => self.continue_release(reply, now),
+            Phase::Releasing => self.continue_release(&reply, now),
             Phase::NotStarted | Phase::Ending | Phase::Done => {}
         }
     }
@@ -351,8 +351,8 @@ impl ElectorState {
         self.ask(Request::Get);
     }
 
-    fn continue_release(&mut self, reply: LeaseReply, now: Moment) {
-        if let LeaseReply::Lease(stored) = &reply
+    fn continue_release(&mut self, reply: &LeaseReply, now: Moment) {
+        if let LeaseReply::Lease(stored) = reply
             && let Some(request) = self.election.release(stored, self.clock.wall())
         {
             self.attempt += 1;
@@ -488,7 +488,6 @@ impl Actor for Elector {
                 state.next_try = now;
                 state.tick(now);
             }
-            ElectorMessage::Begin => {}
             ElectorMessage::Running { queue, cycle } => {
                 state.alive = [(queue.name(), now), (cycle.name(), now)].into();
                 state.running = Some((queue, cycle));
@@ -500,7 +499,8 @@ impl Actor for Elector {
             }
             ElectorMessage::StepDown(why) => state.step_down(why, now),
             ElectorMessage::TermEnded if state.phase == Phase::Ending => state.term_ended(now),
-            ElectorMessage::TermEnded => {}
+            // Said twice, or too late to matter.
+            ElectorMessage::Begin | ElectorMessage::TermEnded => {}
             ElectorMessage::Answered { attempt, reply } => state.take_answer(attempt, reply, now),
             ElectorMessage::Tick => state.tick(now),
             ElectorMessage::View(reply) => {

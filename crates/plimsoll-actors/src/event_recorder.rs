@@ -31,7 +31,7 @@ const TRIES: u32 = 12;
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// Series are looked through this often.
-const SWEEP: Duration = Duration::from_secs(6 * 60);
+const SWEEP: Duration = Duration::from_mins(6);
 
 /// An event about a pod, before the recorder adds who reports it.
 #[derive(Debug, Clone)]
@@ -94,7 +94,7 @@ pub enum RecorderMessage {
     /// From the cycle. Written unless the term is over by then.
     Pod {
         /// What happened.
-        event: PodEvent,
+        event: Box<PodEvent>,
         /// The term it belongs to.
         token: Arc<TermToken>,
     },
@@ -206,12 +206,12 @@ impl EventRecorderState {
     fn written(&mut self, mut writing: Writing, reply: EventReply, now: Moment) {
         self.in_flight = self.in_flight.saturating_sub(1);
         match reply {
-            EventReply::Written => {}
             EventReply::NotFound if writing.series.is_some() => {
                 writing.series = None;
                 self.waiting.push_front(writing);
             }
-            EventReply::NotFound => {}
+            // Without a series it is the namespace that is gone, and the pod with it.
+            EventReply::Written | EventReply::NotFound => {}
             EventReply::Refused { code, message } => {
                 tracing::warn!(code, message, event = %writing.record.regarding.name, "Event was refused and is dropped");
                 self.metrics.event_dropped();

@@ -374,7 +374,7 @@ mod tests {
             r#"scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"} 1"#,
             r#"scheduler_scheduling_attempt_duration_seconds_bucket{profile="default-scheduler",result="scheduled",le="0.004"} 1"#,
             r#"scheduler_pod_scheduling_sli_duration_seconds_count{attempts="2"} 1"#,
-            r#"scheduler_pod_scheduled_after_flush_total 1"#,
+            "scheduler_pod_scheduled_after_flush_total 1",
             r#"scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"} 3"#,
             r#"scheduler_pending_pods{queue="gated"} 0"#,
             r#"leader_election_master_status{name="kube-scheduler"} 1"#,

@@ -1,4 +1,10 @@
 //! One seed, one history.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a test that cannot go on fails"
+)]
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,10 @@
 //! An orderly end.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a test that cannot go on fails"
+)]
 
 use std::time::Duration;
 

@@ -80,6 +80,14 @@ struct Observed {
     at: Moment,
 }
 
+impl Observed {
+    /// Whether it still keeps others away: a record counts for as long as it says itself, as in client-go.
+    fn is_valid(&self, now: Moment) -> bool {
+        let seconds = u64::try_from(self.stored.record.duration_seconds).unwrap_or(0);
+        self.at + Duration::from_secs(seconds) > now
+    }
+}
+
 /// The candidate's or leader's view of one lease.
 #[derive(Debug)]
 pub struct Election {
@@ -148,7 +156,7 @@ impl Election {
     pub fn begin(&mut self, now: Moment, wall: jiff::Timestamp) -> Request {
         self.sent_at = now;
         self.writing = false;
-        let still_ours = self.held_since.is_some() && self.observed.as_ref().is_some_and(|o| self.valid(o, now));
+        let still_ours = self.held_since.is_some() && self.observed.as_ref().is_some_and(|o| o.is_valid(now));
         if let Some(observed) = self.observed.as_ref().filter(|_| still_ours) {
             self.fast_path = true;
             self.writing = true;
@@ -176,7 +184,7 @@ impl Election {
                 self.observe(stored.clone(), now);
                 let ours = stored.record.holder == self.identity;
                 let free = stored.record.holder.is_empty();
-                let valid = self.observed.as_ref().is_some_and(|observed| self.valid(observed, now));
+                let valid = self.observed.as_ref().is_some_and(|observed| observed.is_valid(now));
                 if !ours && !free && valid {
                     return if self.held_since.take().is_some() {
                         Next::Lost {
@@ -198,7 +206,7 @@ impl Election {
                 };
                 Next::Ask(Request::Update { record, stored })
             }
-            Answer::Failed(reason) => self.failed(reason, now),
+            Answer::Failed(reason) => self.failed(&reason, now),
         }
     }
 
@@ -220,12 +228,12 @@ impl Election {
                 self.fast_path = false;
                 Next::Ask(Request::Get)
             }
-            Answer::NotFound => self.failed("the lease vanished while it was written".to_owned(), now),
-            Answer::Failed(reason) => self.failed(reason, now),
+            Answer::NotFound => self.failed("the lease vanished while it was written", now),
+            Answer::Failed(reason) => self.failed(&reason, now),
         }
     }
 
-    fn failed(&mut self, reason: String, now: Moment) -> Next {
+    fn failed(&mut self, reason: &str, now: Moment) -> Next {
         match self.deadline() {
             Some(deadline) if now >= deadline => {
                 self.held_since = None;
@@ -275,12 +283,6 @@ impl Election {
             Some(observed) if observed.stored.record == stored.record => observed.stored = stored,
             _ => self.observed = Some(Observed { stored, at: now }),
         }
-    }
-
-    fn valid(&self, observed: &Observed, now: Moment) -> bool {
-        // A holder's own record counts for as long as it says, as client-go does; an absurd value is taken as it is.
-        let seconds = u64::try_from(observed.stored.record.duration_seconds).unwrap_or(0);
-        observed.at + Duration::from_secs(seconds) > now
     }
 
     fn renewal(&self, current: &LeaseRecord, wall: jiff::Timestamp) -> LeaseRecord {

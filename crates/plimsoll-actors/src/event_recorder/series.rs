@@ -8,10 +8,10 @@ use plimsoll_client::{EventRecord, EventSeries, TermToken};
 use plimsoll_model::Moment;
 
 /// A series that was silent for this long is written a last time and forgotten; so is a single event.
-const IDLE: Duration = Duration::from_secs(6 * 60);
+const IDLE: Duration = Duration::from_mins(6);
 
 /// A running series is written again this often.
-const REFRESH: Duration = Duration::from_secs(30 * 60);
+const REFRESH: Duration = Duration::from_mins(30);
 
 /// Distinct events remembered; the oldest makes room.
 const REMEMBERED: usize = 4096;

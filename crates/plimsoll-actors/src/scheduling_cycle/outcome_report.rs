@@ -1,5 +1,7 @@
 //! How the end of an attempt is told: to the queue, to metrics, in the pod's status and as an event.
 
+use std::sync::Arc;
+
 use plimsoll_client::{ConditionPatch, EventType, NominationPatch, PodStatusPatch};
 use plimsoll_engine::{
     DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note, status_report,
@@ -103,8 +105,8 @@ impl SchedulingCycleState {
         tracing::info!(
             pod = %pod.name, node, evaluatedNodes = evaluated, feasibleNodes = feasible, "Successfully bound pod to node"
         );
-        let note = format!("Successfully assigned {} to {node}", pod.name);
-        self.tell_user(pod, EventType::Normal, "Scheduled", "Binding", note);
+        let text = format!("Successfully assigned {} to {node}", pod.name);
+        self.tell_user(pod, EventType::Normal, "Scheduled", "Binding", text);
         if let Some(attempted) = self.observe_attempt(pod, AttemptResult::Scheduled, now) {
             let since_first = attempted.initial_attempt.map(|first| now.since(first));
             self.metrics
@@ -173,8 +175,8 @@ impl SchedulingCycleState {
     fn tell_user(&self, pod: &Pod, event_type: EventType, reason: &'static str, action: &'static str, note: String) {
         let event = PodEvent::about(pod, event_type, reason, action, note, self.clock.wall());
         self.recorder.tell(RecorderMessage::Pod {
-            event,
-            token: std::sync::Arc::clone(&self.token),
+            event: Box::new(event),
+            token: Arc::clone(&self.token),
         });
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 use plimsoll_model::Moment;
 
 /// Panics older than this are forgotten.
-const WINDOW: Duration = Duration::from_secs(5 * 60);
+const WINDOW: Duration = Duration::from_mins(5);
 
 /// A controller's worth of identical poison pods is survived; more than this in one window means that the fault is ours
 /// and another replica should try.

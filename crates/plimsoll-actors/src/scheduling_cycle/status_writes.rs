@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use plimsoll_client::{NotSent, PatchReply, PodStatusPatch};
@@ -24,7 +24,7 @@ fn is_retryable(reply: &PatchReply) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct StatusWrites {
     pods: BTreeMap<Uid, Write>,
-    due: BTreeMap<(Moment, Uid), ()>,
+    due: BTreeSet<(Moment, Uid)>,
 }
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl StatusWrites {
                 wait = wait.max(*retry_after);
             }
             write.tries += 1;
-            self.due.insert((now + wait, uid.clone()), ());
+            self.due.insert((now + wait, uid.clone()));
             return Vec::new();
         }
         if !matches!(
@@ -109,8 +109,8 @@ impl StatusWrites {
     /// Patches whose next try is due.
     pub(super) fn due(&mut self, now: Moment) -> Vec<WriteJob> {
         let mut jobs = Vec::new();
-        while let Some(entry) = self.due.first_entry().filter(|entry| entry.key().0 <= now) {
-            let (_, uid) = entry.remove_entry().0;
+        while self.due.first().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, uid)) = self.due.pop_first() else { break };
             if let Some(write) = self.pods.get(&uid) {
                 jobs.push(write.job(&uid));
             }
@@ -119,7 +119,7 @@ impl StatusWrites {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Moment> {
-        self.due.keys().next().map(|(at, _)| *at)
+        self.due.first().map(|(at, _)| *at)
     }
 
     pub(super) fn is_empty(&self) -> bool {

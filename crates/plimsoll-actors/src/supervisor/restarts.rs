@@ -5,7 +5,7 @@ use plimsoll_model::Moment;
 
 /// More deaths than this within the window are not cured by yet another restart.
 const MOST: usize = 5;
-const WINDOW: Duration = Duration::from_secs(10 * 60);
+const WINDOW: Duration = Duration::from_mins(10);
 
 /// How often warm actors have been restarted lately.
 #[derive(Debug, Default)]
