@@ -16,7 +16,7 @@ use crate::{
     list::{ListRequest, selector_of},
     negotiate::{Form, form},
     object::{at, key, meta_str},
-    patch,
+    patch, protobuf,
     request::{Request, Target},
     resource::Resource,
     review::{self, AccessPolicy, User},
@@ -155,6 +155,12 @@ impl Call<'_> {
     fn body_value(&self) -> Result<Value, ApiError> {
         let content_type = self.request.header(&header::CONTENT_TYPE);
         let media_type = content_type.split(';').next().unwrap_or_default().trim();
+        if media_type == protobuf::CONTENT_TYPE {
+            return protobuf::decode(self.body).map_err(|why| {
+                tracing::info!(why, path = self.request.path, "cannot read a protobuf body");
+                ApiError::unsupported_media_type("application/json, application/yaml")
+            });
+        }
         let is_yaml = media_type == "application/yaml";
         if !is_yaml && !matches!(media_type, "" | "application/json") {
             return Err(ApiError::unsupported_media_type("application/json, application/yaml"));

@@ -48,7 +48,7 @@ pub(crate) fn create(
     strategy::prepare_for_create(resource, &mut value, writer.now);
     let name = meta_str(&value, "name").to_owned();
     validation::validate(resource, &value, None)
-        .map_err(|causes| ApiError::invalid(resource.group, resource.kind, &name, &causes))?;
+        .map_err(|causes| ApiError::invalid(resource.storage_resource().group, resource.kind, &name, &causes))?;
 
     let name = settle_name(store, resource, namespace, &mut value, generated)?;
     let stored = if resource.storage == Storage::CoreEvents {

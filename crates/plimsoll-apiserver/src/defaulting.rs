@@ -12,6 +12,9 @@ use crate::resource::Resource;
 /// Fills in the defaults of one object, in place.
 pub fn apply(res: &Resource, object: &mut Value) {
     let Some(object) = object.as_object_mut() else { return };
+    if let Some(metadata) = existing(object, "metadata") {
+        omit_empty(metadata, &["annotations", "finalizers", "labels", "ownerReferences"]);
+    }
     match (res.group, res.kind) {
         ("", "Pod") => pod::apply(object),
         ("", "Node") => node(object),
@@ -19,7 +22,9 @@ pub fn apply(res: &Resource, object: &mut Value) {
         ("", "Service") => service(object),
         ("", "PersistentVolumeClaim") => persistent_volume_claim(object),
         ("", "PersistentVolume") => persistent_volume(object),
+        ("", "ConfigMap") => omit_empty(object, &["binaryData", "data"]),
         ("", "Secret") => default(object, "type", "Opaque"),
+        ("" | "events.k8s.io", "Event") => event(res, object),
         ("", "ReplicationController") => workload::replication_controller(object),
         ("apps", "Deployment") => workload::deployment(object),
         ("apps", "ReplicaSet") => workload::replica_set(object),
@@ -28,7 +33,48 @@ pub fn apply(res: &Resource, object: &mut Value) {
         ("batch", "Job") => workload::job(object),
         ("scheduling.k8s.io", "PriorityClass") => default(object, "preemptionPolicy", "PreemptLowerPriority"),
         ("storage.k8s.io", "StorageClass") => storage_class(object),
+        ("storage.k8s.io", "CSIDriver") => csi_driver(object),
+        ("node.k8s.io", "RuntimeClass") => {
+            if let Some(overhead) = existing(object, "overhead") {
+                quantities::canonical(overhead, "podFixed");
+            }
+        }
+        ("resource.k8s.io", "ResourceClaim") => {
+            if let Some(spec) = child(object, "spec") {
+                default(spec, "devices", json!({}));
+            }
+        }
         _ => {}
+    }
+}
+
+/// The status of a new object of a kind: the counters that are written even when they are zero.
+pub fn zero_status(res: &Resource) -> Value {
+    match res.kind {
+        "PodDisruptionBudget" => {
+            json!({"currentHealthy": 0, "desiredHealthy": 0, "disruptionsAllowed": 0, "expectedPods": 0})
+        }
+        "ReplicaSet" | "ReplicationController" => json!({"replicas": 0}),
+        "StatefulSet" => json!({"replicas": 0, "availableReplicas": 0}),
+        "DaemonSet" => json!({
+            "currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0
+        }),
+        "Service" => json!({"loadBalancer": {}}),
+        _ => json!({}),
+    }
+}
+
+/// Removes fields that hold an empty list or map.
+fn omit_empty(object: &mut Map<String, Value>, fields: &[&str]) {
+    for field in fields {
+        let is_empty = object.get(*field).is_some_and(|value| match value {
+            Value::Array(items) => items.is_empty(),
+            Value::Object(fields) => fields.is_empty(),
+            _ => false,
+        });
+        if is_empty {
+            object.remove(*field);
+        }
     }
 }
 
@@ -66,11 +112,31 @@ fn entries<'a>(
     list.into_iter().flatten().filter_map(Value::as_object_mut)
 }
 
+/// Fields of a node's `nodeInfo` that are written even when empty.
+const NODE_INFO: &[&str] = &[
+    "architecture",
+    "bootID",
+    "containerRuntimeVersion",
+    "kernelVersion",
+    "kubeProxyVersion",
+    "kubeletVersion",
+    "machineID",
+    "operatingSystem",
+    "osImage",
+    "systemUUID",
+];
+
 fn node(object: &mut Map<String, Value>) {
     default(object, "spec", json!({}));
     let Some(status) = child(object, "status") else { return };
     quantities::canonical(status, "capacity");
     quantities::canonical(status, "allocatable");
+    default(status, "daemonEndpoints", json!({"kubeletEndpoint": {"Port": 0}}));
+    if let Some(info) = child(status, "nodeInfo") {
+        for field in NODE_INFO {
+            default(info, field, "");
+        }
+    }
     if let Some(capacity) = status.get("capacity").filter(|c| c.is_object()).cloned() {
         default(status, "allocatable", capacity);
     }
@@ -125,11 +191,35 @@ fn persistent_volume_claim(object: &mut Map<String, Value>) {
 fn persistent_volume(object: &mut Map<String, Value>) {
     if let Some(spec) = child(object, "spec") {
         default_text(spec, "persistentVolumeReclaimPolicy", "Retain");
+        if let Some(host_path) = existing(spec, "hostPath") {
+            default(host_path, "type", "");
+        }
         default(spec, "volumeMode", "Filesystem");
         quantities::canonical(spec, "capacity");
     }
     if let Some(status) = child(object, "status") {
         default_text(status, "phase", "Pending");
+    }
+}
+
+fn event(res: &Resource, object: &mut Map<String, Value>) {
+    if res.group.is_empty() {
+        default(object, "source", json!({}));
+        for field in ["reportingComponent", "reportingInstance"] {
+            default(object, field, "");
+        }
+    } else {
+        default(object, "deprecatedSource", json!({}));
+    }
+}
+
+fn csi_driver(object: &mut Map<String, Value>) {
+    let Some(spec) = child(object, "spec") else { return };
+    default(spec, "attachRequired", true);
+    default(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
+    default(spec, "volumeLifecycleModes", json!(["Persistent"]));
+    for field in ["podInfoOnMount", "requiresRepublish", "seLinuxMount", "storageCapacity"] {
+        default(spec, field, false);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
     cause::Cause,
     clock::rfc3339_seconds,
     object::{Object, has_finalizers, is_terminating, key, meta_str, metadata_mut, object_at, str_at},
+    protobuf,
     request::Query,
     resource::{RESOURCES, Resource},
     selector::Selector,
@@ -47,7 +48,10 @@ impl DeleteOptions {
                 ..Self::default()
             });
         }
-        let options: Value = serde_json::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?;
+        let options: Value = match protobuf::decode(body) {
+            Ok(options) => options,
+            Err(_) => serde_json::from_slice(body).map_err(|e| ApiError::bad_request(e.to_string()))?,
+        };
         let mut parsed = Self::from_value(&options);
         check_propagation(parsed.propagation.as_deref(), options["orphanDependents"].is_boolean())?;
         parsed.dry_run |= query.dry_run("DeleteOptions")?;

@@ -184,11 +184,7 @@ fn aggregated(core: bool) -> Value {
         .iter()
         .map(|(name, versions)| {
             let versions: Vec<Value> = versions.iter().map(|v| aggregated_version(name, v)).collect();
-            let metadata = if core {
-                json!({"creationTimestamp": null})
-            } else {
-                json!({"name": name, "creationTimestamp": null})
-            };
+            let metadata = if core { json!({}) } else { json!({"name": name}) };
             json!({"metadata": metadata, "versions": versions})
         })
         .collect();
@@ -203,7 +199,8 @@ fn aggregated_version(group: &str, version: &str) -> Value {
 fn aggregated_resource(resource: &Resource) -> Value {
     let mut entry = json!({
         "resource": resource.plural,
-        "responseKind": {"group": resource.group, "version": resource.version, "kind": resource.kind},
+        // The group and version of the list are left to be understood.
+        "responseKind": {"group": "", "version": "", "kind": resource.kind},
         "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
         "singularResource": resource.singular,
         "verbs": resource.verbs,
@@ -218,11 +215,9 @@ fn aggregated_resource(resource: &Resource) -> Value {
         .subresources
         .iter()
         .map(|s| {
-            let (group, version, kind) = if s.kind.is_empty() {
-                (resource.group, resource.version, resource.kind)
-            } else {
-                (s.group, s.version, s.kind)
-            };
+            let is_foreign = !s.kind.is_empty() && (s.group, s.version) != (resource.group, resource.version);
+            let (group, version) = if is_foreign { (s.group, s.version) } else { ("", "") };
+            let kind = if s.kind.is_empty() { resource.kind } else { s.kind };
             json!({
                 "subresource": s.name,
                 "responseKind": {"group": group, "version": version, "kind": kind},

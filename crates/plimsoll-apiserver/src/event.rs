@@ -15,9 +15,16 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// The `events.k8s.io/v1` form of a core event.
 pub(crate) fn to_events_v1(core: &Value) -> Value {
-    convert(core, "events.k8s.io/v1", |name| {
+    let mut event = convert(core, "events.k8s.io/v1", |name| {
         RENAMED.iter().find(|(old, _)| *old == name).map(|(_, new)| *new)
-    })
+    });
+    // Core events write these two even when they are empty.
+    if let Some(fields) = event.as_object_mut() {
+        fields.retain(|name, field| {
+            !(matches!(name.as_str(), "reportingController" | "reportingInstance") && field == "")
+        });
+    }
+    event
 }
 
 /// The core form of an `events.k8s.io/v1` event.

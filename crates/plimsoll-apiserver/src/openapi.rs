@@ -7,6 +7,8 @@ use crate::discovery::GIT_VERSION;
 use crate::resource::{RESOURCES, Resource};
 
 const JSON: &str = "application/json";
+/// The real server leaves the index's type to be guessed, and text is what is guessed.
+const TEXT: &str = "text/plain; charset=utf-8";
 const V2_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// Answers `/openapi/v3`, a document below it, or `/openapi/v2`: content type and body. `None` for other paths.
@@ -17,7 +19,7 @@ pub fn handle(path: &str, accept: &str) -> Option<(String, Vec<u8>)> {
     let body = match path {
         "openapi/v2" if accepts_json(accept) => v2().to_string().into_bytes(),
         "openapi/v2" => return Some((V2_PROTOBUF.to_owned(), v2_protobuf())),
-        "openapi/v3" => v3_index().to_string().into_bytes(),
+        "openapi/v3" => return Some((TEXT.to_owned(), v3_index().to_string().into_bytes())),
         _ => v3_document(path.strip_prefix("openapi/v3/")?)?.to_string().into_bytes(),
     };
     Some((JSON.to_owned(), body))
@@ -162,8 +164,7 @@ mod tests {
     use super::*;
 
     fn json_of(path: &str) -> Value {
-        let (content_type, body) = handle(path, "*/*").expect("answered");
-        assert_eq!(content_type, JSON);
+        let (_, body) = handle(path, "*/*").expect("answered");
         serde_json::from_slice(&body).expect("JSON")
     }
 

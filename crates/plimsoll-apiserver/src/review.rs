@@ -52,14 +52,14 @@ impl Default for AccessPolicy {
 }
 
 impl AccessPolicy {
-    /// Whether a user of these groups may do anything at all, and why.
+    /// Whether a user of these groups may do anything at all, and why not.
     pub fn decide(&self, user: &str, groups: &[String]) -> (bool, &'static str) {
         if groups.iter().any(|g| g == MASTERS) {
-            (true, "member of system:masters")
+            (true, "")
         } else if self.denied_users.contains(user) {
             (false, "the user is denied by the server's policy")
         } else if self.allow_by_default {
-            (true, "the server allows everyone")
+            (true, "")
         } else {
             (false, "the server allows no one by default")
         }
@@ -85,7 +85,10 @@ impl AccessPolicy {
 
     fn answer(&self, review: &Value, kind: &str, user: &str, groups: &[String]) -> Value {
         let (allowed, reason) = self.decide(user, groups);
-        let status = json!({"allowed": allowed, "reason": reason});
+        let mut status = json!({"allowed": allowed});
+        if !reason.is_empty() {
+            status["reason"] = json!(reason);
+        }
         answered(review, "authorization.k8s.io/v1", kind, status)
     }
 }
@@ -117,6 +120,9 @@ fn answered(review: &Value, api_version: &str, kind: &str, status: Value) -> Val
     answer.insert("apiVersion".to_owned(), json!(api_version));
     answer.insert("kind".to_owned(), json!(kind));
     answer.entry("metadata").or_insert_with(|| json!({}));
+    if let Some(spec) = answer.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.retain(|name, value| !(name == "groups" && value.as_array().is_some_and(Vec::is_empty)));
+    }
     answer.insert("status".to_owned(), status);
     Value::Object(answer)
 }

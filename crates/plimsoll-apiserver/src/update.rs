@@ -126,7 +126,12 @@ fn check_uid(change: Change<'_>, new: &Value, old: &Value) -> Result<(), ApiErro
         return Err(uid_conflict(resource, namespace, name, asked, is));
     }
     let cause = Cause::invalid("metadata.uid", &asked.into(), "field is immutable");
-    Err(ApiError::invalid(resource.group, resource.kind, name, &[cause]))
+    Err(ApiError::invalid(
+        resource.storage_resource().group,
+        resource.kind,
+        name,
+        &[cause],
+    ))
 }
 
 /// 409 for a write meant for another object of the same name.
@@ -210,5 +215,5 @@ fn settle(store: &Store, change: Change<'_>, new: &mut Value, old: &Value) -> Re
         Part::Status => validation::validate_status(resource, new, old),
         _ => Ok(()),
     };
-    checked.map_err(|causes| ApiError::invalid(resource.group, resource.kind, name, &causes))
+    checked.map_err(|causes| ApiError::invalid(resource.storage_resource().group, resource.kind, name, &causes))
 }

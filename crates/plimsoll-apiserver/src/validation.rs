@@ -5,6 +5,7 @@
 
 mod affinity;
 mod container;
+mod event;
 mod metadata;
 mod name;
 mod node;
@@ -35,12 +36,42 @@ pub fn validate(res: &Resource, obj: &Value, old: Option<&Value>) -> Result<(), 
             Some(old) => pod_update::check(obj, old, &mut causes),
         },
         ("", "Node") => node::check(obj, old, &mut causes),
+        ("" | "events.k8s.io", "Event") => event::check(res, obj, old, &mut causes),
         ("", "ReplicationController") | ("apps" | "batch", _) => workload(res, obj, old, &mut causes),
         ("scheduling.k8s.io", "PriorityClass") => priority_class(obj, old, &mut causes),
         ("coordination.k8s.io", "Lease") => lease(obj, &mut causes),
         _ => {}
     }
     if causes.is_empty() { Ok(()) } else { Err(causes) }
+}
+
+/// Checks an update of the `status` subresource.
+///
+/// # Errors
+/// One cause per broken field.
+pub fn validate_status(res: &Resource, obj: &Value, old: &Value) -> Result<(), Vec<Cause>> {
+    let mut causes = Vec::new();
+    metadata::check_update(obj, old, &mut causes);
+    match (res.group, res.kind) {
+        ("", "Pod") => pod_update::check_status(obj, old, &mut causes),
+        ("", "Node") => node::check(obj, Some(old), &mut causes),
+        _ => {}
+    }
+    if causes.is_empty() { Ok(()) } else { Err(causes) }
+}
+
+/// What is wrong with an object as a body: quantities that are none and fields of another type, for which the real
+/// server's decoder refuses the whole request with 400. Only what scheduling turns on is looked at.
+pub fn undecodable(res: &Resource, obj: &Value) -> Option<String> {
+    let wrong = match (res.group, res.kind) {
+        ("", "Pod") => container::undecodable(obj.get("spec")?),
+        ("", "Node") => node::undecodable(obj.get("status")?),
+        _ => None,
+    }?;
+    let (kind, version) = (res.kind, res.api_version());
+    Some(format!(
+        "{kind} in version \"{version}\" cannot be handled as a {kind}: {wrong}"
+    ))
 }
 
 /// The string under `field`, empty when there is none.

@@ -49,6 +49,8 @@ pub(crate) struct Watcher {
     shared: Arc<Shared>,
     request: WatchRequest,
     faults: WatchFaults,
+    /// The version of the initial state, or the one asked for: no bookmark tells a client that it is where it began.
+    start: u64,
     cursor: u64,
     state: State,
     deadline: Instant,
@@ -83,6 +85,7 @@ impl Watcher {
             shared: Arc::clone(shared),
             request,
             faults,
+            start: cursor,
             cursor,
             state,
             deadline: now + timeout,
@@ -168,7 +171,9 @@ impl Watcher {
         }
         let now = Instant::now();
         if self.next_bookmark.is_some_and(|at| now >= at) && changes.len() < BATCH {
-            out.push(&self.bookmark(reached, false));
+            if reached > self.start || self.faults.bookmark_period.is_some() {
+                out.push(&self.bookmark(reached, false));
+            }
             self.plan_bookmark(now);
         }
         match self.hand_over(out) {

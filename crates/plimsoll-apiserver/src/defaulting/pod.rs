@@ -2,10 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{child, default, default_text, entries, existing, quantities};
-
-/// Keys and effect of the tolerations that admission adds to every pod.
-const NODE_TAINTS: [&str; 2] = ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"];
+use super::{child, default, default_text, entries, existing, omit_empty, quantities};
 
 /// Defaults of a pod: those of a template, and those that pods alone get.
 pub(super) fn apply(pod: &mut Map<String, Value>) {
@@ -20,7 +17,6 @@ pub(super) fn apply(pod: &mut Map<String, Value>) {
             entries(spec, list).for_each(host_ports);
         }
     }
-    tolerate_node_trouble(spec);
     default(pod, "status", json!({}));
 }
 
@@ -34,7 +30,22 @@ pub(super) fn template(workload_spec: &mut Map<String, Value>) {
     }
 }
 
+/// Lists and maps of a pod's spec that are left out when empty.
+const OMITTED_WHEN_EMPTY: &[&str] = &[
+    "hostAliases",
+    "imagePullSecrets",
+    "initContainers",
+    "nodeSelector",
+    "readinessGates",
+    "resourceClaims",
+    "schedulingGates",
+    "tolerations",
+    "topologySpreadConstraints",
+    "volumes",
+];
+
 fn spec_defaults(spec: &mut Map<String, Value>) {
+    omit_empty(spec, OMITTED_WHEN_EMPTY);
     default_text(spec, "dnsPolicy", "ClusterFirst");
     default_text(spec, "restartPolicy", "Always");
     default(spec, "securityContext", json!({}));
@@ -147,25 +158,6 @@ fn host_ports(container: &mut Map<String, Value>) {
             && let Some(number) = port.get("containerPort").cloned()
         {
             port.insert("hostPort".to_owned(), number);
-        }
-    }
-}
-
-/// What the `DefaultTolerationSeconds` admission plugin adds: five minutes on a node that is not ready or unreachable.
-fn tolerate_node_trouble(spec: &mut Map<String, Value>) {
-    default(spec, "tolerations", json!([]));
-    let Some(tolerations) = spec.get_mut("tolerations").and_then(Value::as_array_mut) else {
-        return;
-    };
-    for taint in NODE_TAINTS {
-        let tolerated = tolerations.iter().any(|toleration| {
-            let text = |field: &str| toleration.get(field).and_then(Value::as_str).unwrap_or("");
-            matches!(text("effect"), "" | "NoExecute") && (text("key").is_empty() || text("key") == taint)
-        });
-        if !tolerated {
-            tolerations.push(json!({
-                "key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300
-            }));
         }
     }
 }

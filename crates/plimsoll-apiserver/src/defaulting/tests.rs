@@ -27,12 +27,6 @@ fn a_bare_pod_reads_back_with_upstreams_defaults() {
             }],
             "dnsPolicy": "ClusterFirst", "restartPolicy": "Always", "securityContext": {},
             "schedulerName": "default-scheduler", "terminationGracePeriodSeconds": 30, "enableServiceLinks": true,
-            "tolerations": [
-                {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
-                 "tolerationSeconds": 300},
-                {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute",
-                 "tolerationSeconds": 300},
-            ],
         })
     );
 }
@@ -73,12 +67,6 @@ fn host_network_makes_container_ports_host_ports() {
 }
 
 #[test]
-fn a_toleration_of_everything_needs_no_others() {
-    let spec = pod(&json!({"containers": [], "tolerations": [{"operator": "Exists"}]}));
-    assert_eq!(spec["tolerations"], json!([{"operator": "Exists"}]));
-}
-
-#[test]
 fn templates_get_no_defaults_that_pods_alone_get() {
     let object = defaulted(
         "apps",
@@ -88,7 +76,6 @@ fn templates_get_no_defaults_that_pods_alone_get() {
     );
     let template = &object["spec"]["template"]["spec"];
     assert_eq!(template.get("enableServiceLinks"), None);
-    assert_eq!(template.get("tolerations"), None);
     assert_eq!(template["containers"][0]["resources"], json!({"limits": {"cpu": "1"}}));
     assert_eq!(template["schedulerName"], "default-scheduler");
     assert_eq!(
@@ -102,6 +89,7 @@ fn templates_get_no_defaults_that_pods_alone_get() {
 fn a_nodes_allocatable_defaults_to_its_capacity() {
     let node = defaulted("", "nodes", json!({"status": {"capacity": {"cpu": "4000m"}}}));
     assert_eq!(node["status"]["allocatable"], json!({"cpu": "4"}));
+    assert_eq!(node["status"]["nodeInfo"]["kubeletVersion"], "");
 }
 
 #[test]
@@ -134,4 +122,27 @@ fn claims_wait_as_filesystems() {
     assert_eq!(claim["spec"]["volumeMode"], "Filesystem");
     assert_eq!(claim["spec"]["resources"]["requests"]["storage"], "1Gi");
     assert_eq!(claim["status"]["phase"], "Pending");
+}
+
+#[test]
+fn empty_lists_and_maps_are_left_out_as_in_a_round_trip() {
+    let object = defaulted(
+        "",
+        "pods",
+        json!({"metadata": {"name": "p", "labels": {}, "finalizers": []},
+            "spec": {"containers": [], "schedulingGates": [], "volumes": [{"name": "v", "emptyDir": {}}]}}),
+    );
+    assert_eq!(object["metadata"], json!({"name": "p"}));
+    assert_eq!(object["spec"].get("schedulingGates"), None);
+    assert_eq!(object["spec"]["volumes"], json!([{"name": "v", "emptyDir": {}}]));
+    let map = defaulted("", "configmaps", json!({"metadata": {"name": "m"}, "data": {}}));
+    assert_eq!(map, json!({"metadata": {"name": "m"}}));
+}
+
+#[test]
+fn statuses_that_count_start_at_zero() {
+    let budgets = resource::find("policy", "v1", "poddisruptionbudgets").expect("budgets");
+    assert_eq!(zero_status(budgets)["disruptionsAllowed"], 0);
+    let claims = resource::find("resource.k8s.io", "v1", "resourceclaims").expect("claims");
+    assert_eq!(zero_status(claims), json!({}));
 }

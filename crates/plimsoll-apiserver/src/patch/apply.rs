@@ -62,9 +62,6 @@ impl Entry {
         }
         if self.operation == "Update" {
             parts.push(format!("using {}", self.api_version));
-            if let Some(time) = self.time.as_ref().and_then(Value::as_str) {
-                parts.push(format!("at {time}"));
-            }
         }
         parts.join(" ")
     }
@@ -110,9 +107,10 @@ pub(super) fn server_side_apply(
 fn check_version(kind: &Resource, applied: &Value) -> Result<(), PatchError> {
     let version = applied.get("apiVersion").and_then(Value::as_str).unwrap_or("");
     if version != kind.api_version() {
+        let (group, version) = version.split_once('/').unwrap_or(("", version));
         return Err(PatchError::BadRequest(format!(
-            "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {}",
-            kind.api_version()
+            "invalid object type: {group}/{version}, Kind={}",
+            kind.kind
         )));
     }
     if applied.pointer("/metadata/managedFields").is_some_and(|m| !m.is_null()) {

@@ -124,6 +124,7 @@ const REPLICA_SET: &[Column] = &[
     Column::wide("Images"),
     Column::wide("Selector"),
 ];
+const CONFIG_MAP: &[Column] = &[NAME, Column::text("Data"), AGE];
 const OTHER: &[Column] = &[NAME, AGE];
 
 /// Columns of a kind and the function that fills them.
@@ -137,6 +138,7 @@ pub(super) fn of(res: &Resource) -> (&'static [Column], Cells) {
         ("", "Service") => (SERVICE, rows::service),
         ("apps", "Deployment") => (DEPLOYMENT, rows::deployment),
         ("apps", "ReplicaSet") => (REPLICA_SET, rows::replica_set),
+        ("", "ConfigMap") => (CONFIG_MAP, rows::config_map),
         _ => (OTHER, rows::other),
     }
 }

@@ -37,6 +37,17 @@ pub(super) fn other(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![name(object), age::cell(object, now)]
 }
 
+pub(super) fn config_map(object: &Value, now: Timestamp) -> Vec<Value> {
+    let entries = |field: &str| {
+        object
+            .get(field)
+            .and_then(Value::as_object)
+            .map_or(0, serde_json::Map::len)
+    };
+    let count = entries("data") + entries("binaryData");
+    vec![name(object), json!(count), age::cell(object, now)]
+}
+
 pub(super) fn namespace(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![
         name(object),

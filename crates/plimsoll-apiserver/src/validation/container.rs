@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::{invalid_each, list, map, name, text};
 use crate::cause::Cause;
 
+const NOT_A_QUANTITY: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];
 const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
 
@@ -184,6 +186,49 @@ fn resource_name(resource: &str, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// The message of the real decoder when a container list is no list or a quantity none.
+pub(super) fn undecodable(spec: &Value) -> Option<String> {
+    if let Some(wrong) = undecodable_quantity(spec, "overhead") {
+        return Some(wrong);
+    }
+    for field in ["containers", "initContainers"] {
+        let containers = spec.get(field).filter(|c| !c.is_null());
+        if let Some(given) = containers.filter(|c| !c.is_array()) {
+            let given = json_type(given);
+            return Some(format!(
+                "json: cannot unmarshal {given} into Go struct field PodSpec.spec.{field} of type []v1.Container"
+            ));
+        }
+        for container in list(spec, field) {
+            let resources = container.get("resources").unwrap_or(&Value::Null);
+            let wrong = ["requests", "limits"]
+                .into_iter()
+                .find_map(|f| undecodable_quantity(resources, f));
+            if wrong.is_some() {
+                return wrong;
+            }
+        }
+    }
+    None
+}
+
+/// What the real decoder calls a value's type.
+fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "bool",
+        Value::Object(_) => "object",
+        Value::Array(_) | Value::Null => "array",
+    }
+}
+
+/// The message of the real decoder when the resource list under `field` holds something that is no quantity.
+pub(super) fn undecodable_quantity(holder: &Value, field: &str) -> Option<String> {
+    let wrong = map(holder, field).any(|(_, amount)| parse(amount).is_none());
+    wrong.then(|| NOT_A_QUANTITY.to_owned())
+}
+
 fn parse(amount: &Value) -> Option<Quantity> {
     match amount {
         Value::String(text) => Quantity::parse(text).ok(),
@@ -195,9 +240,7 @@ fn parse(amount: &Value) -> Option<Quantity> {
 /// Checks one quantity and returns it when it can be read.
 pub(super) fn quantity(resource: &str, amount: &Value, path: &str, causes: &mut Vec<Cause>) -> Option<Quantity> {
     let Some(quantity) = parse(amount) else {
-        let detail = "quantities must match the regular expression \
-                      '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-        causes.push(Cause::invalid(path, amount, detail));
+        causes.push(Cause::invalid(path, amount, NOT_A_QUANTITY));
         return None;
     };
     let written = json!(quantity.to_string());

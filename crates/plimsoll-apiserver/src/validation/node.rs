@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::container::quantity;
+use super::container::{quantity, undecodable_quantity};
 use super::{invalid_each, list, map, name, set, text};
 use crate::cause::Cause;
 
@@ -22,6 +22,13 @@ pub(super) fn check(node: &Value, old: Option<&Value>, causes: &mut Vec<Cause>) 
         let before = old.get("spec").unwrap_or(&Value::Null);
         kept_once_set(spec, before, causes);
     }
+}
+
+/// The message of the real decoder when a quantity of the status is none.
+pub(super) fn undecodable(status: &Value) -> Option<String> {
+    ["capacity", "allocatable"]
+        .into_iter()
+        .find_map(|field| undecodable_quantity(status, field))
 }
 
 fn kept_once_set(spec: &Value, before: &Value, causes: &mut Vec<Cause>) {

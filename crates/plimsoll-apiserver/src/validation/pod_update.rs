@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{list, map, pod, same, set, text};
+use super::{invalid_each, list, map, name, pod, same, set, text};
 use crate::cause::Cause;
 
 const UPDATABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
@@ -14,7 +14,6 @@ pub(super) fn check(new: &Value, old: &Value, causes: &mut Vec<Cause>) {
     let null = Value::Null;
     let spec = new.get("spec").unwrap_or(&null);
     let before = old.get("spec").unwrap_or(&null);
-    nominated_node(new, old, causes);
     if same(Some(spec), Some(before)) {
         return;
     }
@@ -36,19 +35,23 @@ pub(super) fn check(new: &Value, old: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A nomination may not be set once the pod is bound.
-fn nominated_node(new: &Value, old: &Value, causes: &mut Vec<Cause>) {
+/// Checks an update of the status: a nomination is a node's name, and may not be set once the pod is bound.
+pub(super) fn check_status(new: &Value, old: &Value, causes: &mut Vec<Cause>) {
     let nominated = |pod: &Value| {
         pod.pointer("/status/nominatedNodeName")
             .and_then(Value::as_str)
             .unwrap_or("")
             .to_owned()
     };
+    let node = nominated(new);
+    if !node.is_empty() && node != nominated(old) {
+        invalid_each("status.nominatedNodeName", &node, name::subdomain(&node), causes);
+    }
     let bound = old
         .pointer("/spec/nodeName")
         .and_then(Value::as_str)
         .is_some_and(|n| !n.is_empty());
-    if bound && !nominated(new).is_empty() && nominated(new) != nominated(old) {
+    if bound && !node.is_empty() && node != nominated(old) {
         let detail = "may not be set on pods that are already bound to a node";
         causes.push(Cause::forbidden("status.nominatedNodeName", detail));
     }

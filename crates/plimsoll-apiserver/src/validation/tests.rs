@@ -237,6 +237,65 @@ fn gates_can_only_be_removed_and_gated_pods_narrowed() {
     assert_eq!(update_errors(&gated, &narrowed), [""; 0]);
 }
 
+fn status_errors(new: &Value, old: &Value) -> Vec<String> {
+    let pods = resource::find("", "v1", "pods").expect("pods");
+    let causes = validate_status(pods, new, old).err().unwrap_or_default();
+    causes.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn nominations_name_nodes() {
+    let old = pod_with(&json!({}));
+    let mut new = old.clone();
+    new["status"] = json!({"nominatedNodeName": "Not_A_Node"});
+    assert_eq!(status_errors(&new, &old).len(), 1);
+}
+
+#[test]
+fn what_no_decoder_reads_is_told_in_its_words() {
+    let pods = resource::find("", "v1", "pods").expect("pods");
+    let wrong =
+        pod_with(&json!({"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "lots"}}}]}));
+    assert_eq!(
+        undecodable(pods, &wrong).as_deref(),
+        Some(
+            "Pod in version \"v1\" cannot be handled as a Pod: quantities must match the regular expression \
+              '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        )
+    );
+    assert!(undecodable(pods, &pod_with(&json!({"containers": "none"}))).is_some());
+    assert_eq!(undecodable(pods, &pod_with(&json!({}))), None);
+}
+
+#[test]
+fn new_events_follow_strict_rules_and_core_events_lax_ones() {
+    let event = json!({"metadata": {"name": "e", "namespace": "n"}, "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "a/b", "reportingInstance": "i", "action": "Binding", "reason": "Scheduled",
+        "type": "Normal", "note": "ok", "regarding": {"kind": "Pod", "namespace": "n", "name": "p"}});
+    let group = "events.k8s.io";
+    assert_eq!(errors(group, "events", &event, None), [""; 0]);
+    let mut timeless = event.clone();
+    timeless["eventTime"] = Value::Null;
+    assert_eq!(errors(group, "events", &timeless, None), ["eventTime: Required value"]);
+    let mut wordy = event.clone();
+    wordy["note"] = json!("x".repeat(1025));
+    assert_eq!(
+        errors(group, "events", &wordy, None),
+        ["message: Invalid value: \"\": can have at most 1024 characters"]
+    );
+    let mut other = event.clone();
+    other["reason"] = json!("Other");
+    assert_eq!(
+        errors(group, "events", &other, Some(&event)),
+        ["reason: Invalid value: \"Other\": field is immutable"]
+    );
+    let core = json!({"metadata": {"name": "e", "namespace": "n"}, "involvedObject": {"kind": "Node", "name": "m"}});
+    assert_eq!(
+        errors("", "events", &core, None),
+        ["involvedObject.namespace: Invalid value: \"\": does not match event.namespace"]
+    );
+}
+
 #[test]
 fn a_bound_pod_takes_no_nomination() {
     let mut old = pod_with(&json!({"nodeName": "n"}));
@@ -244,7 +303,7 @@ fn a_bound_pod_takes_no_nomination() {
     let mut new = old.clone();
     new["status"]["nominatedNodeName"] = json!("m");
     assert_eq!(
-        errors("", "pods", &new, Some(&old)),
+        status_errors(&new, &old),
         ["status.nominatedNodeName: Forbidden: may not be set on pods that are already bound to a node"]
     );
 }

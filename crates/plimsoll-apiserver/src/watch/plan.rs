@@ -37,8 +37,7 @@ impl WatchRequest {
         check_options(request)?;
         let query = &request.query;
         let text = query.get("resourceVersion");
-        let version = parse_version(text)
-            .map_err(|cause| ApiError::invalid(target.resource.group, target.resource.plural, "", &[cause]))?;
+        let version = parse_version(text).map_err(|cause| ApiError::unexplained(cause.to_string()))?;
         let seconds = query
             .number("timeoutSeconds")?
             .and_then(|s| u64::try_from(s).ok())
