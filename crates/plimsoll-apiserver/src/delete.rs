@@ -109,12 +109,11 @@ impl DeleteOptions {
 fn check_propagation(policy: Option<&str>, has_orphan_dependents: bool) -> Result<(), ApiError> {
     let field = "propagationPolicy";
     let cause = match policy {
-        None => return Ok(()),
         Some(policy) if has_orphan_dependents => {
             let detail = "orphanDependents and deletionPropagation cannot be both set";
             Cause::invalid(field, &policy.into(), detail)
         }
-        Some("Foreground" | "Background" | "Orphan") => return Ok(()),
+        None | Some("Foreground" | "Background" | "Orphan") => return Ok(()),
         Some(policy) => Cause::not_supported(field, &policy.into(), &["Foreground", "Background", "Orphan", "nil"]),
     };
     Err(ApiError::invalid("meta.k8s.io", "DeleteOptions", "", &[cause]))

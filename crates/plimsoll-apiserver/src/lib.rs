@@ -26,6 +26,7 @@ mod object;
 pub mod openapi;
 pub mod patch;
 mod pod;
+mod protobuf;
 mod request;
 pub mod resource;
 pub mod review;
