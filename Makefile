@@ -6,6 +6,8 @@ KEEP ?=
 PROFILE := release-lite
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BINARY := $(TARGET)/$(PROFILE)/plimsoll
+# Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
+SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
 .DEFAULT_GOAL := help
 
@@ -47,7 +49,7 @@ parity: controlplane ## Compare the embedded API server with the real kube-apise
 
 .PHONY: simulate
 simulate: ## Run whole schedulers on virtual time against the embedded API server
-	cargo test --workspace --test simulation -- --nocapture
+	cargo test --workspace $(addprefix --test ,$(SIMULATIONS))
 
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver and kube-scheduler into a cache outside the tree (once per machine)
