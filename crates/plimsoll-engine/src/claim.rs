@@ -10,7 +10,8 @@ use plimsoll_model::{Moment, Pod};
 pub struct ClaimId(u64);
 
 impl ClaimId {
-    pub(crate) const fn new(number: u64) -> Self {
+    /// The claim with this number; only an engine gives out new ones.
+    pub const fn new(number: u64) -> Self {
         Self(number)
     }
 

@@ -172,3 +172,6 @@ impl Series {
         writings
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -126,3 +126,6 @@ impl StatusWrites {
         self.pods.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

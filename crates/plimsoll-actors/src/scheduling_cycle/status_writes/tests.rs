@@ -1,0 +1,81 @@
+use plimsoll_client::NominationPatch;
+use plimsoll_model::testing::pod;
+
+use super::*;
+
+fn patch(node: &str) -> PodStatusPatch {
+    PodStatusPatch { condition: None, nominated_node_name: NominationPatch::Set(node.to_owned()) }
+}
+
+fn what(job: &WriteJob) -> String {
+    match job {
+        WriteJob::Status { patch, .. } => format!("{:?}", patch.nominated_node_name),
+        WriteJob::Bind { node, .. } => format!("bind to {node}"),
+        WriteJob::Read { .. } => "read".to_owned(),
+    }
+}
+
+struct Fixture {
+    writes: StatusWrites,
+    uid: Uid,
+    name: ObjectName,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let pod = pod("a").build();
+        Self { writes: StatusWrites::default(), uid: pod.uid, name: pod.name }
+    }
+
+    fn submit(&mut self, node: &str) -> Option<String> {
+        self.writes.submit(&self.uid, &self.name, patch(node)).as_ref().map(what)
+    }
+
+    fn answered(&mut self, reply: &PatchReply) -> Vec<String> {
+        self.writes.answered(&self.uid, reply, Moment::ZERO).iter().map(what).collect()
+    }
+
+    fn binding(&self) -> WriteJob {
+        let claim = plimsoll_engine::ClaimId::new(1);
+        let pod = std::sync::Arc::new(pod("a").build());
+        WriteJob::Bind { claim, trace: TraceContext::of(&pod.uid), pod, node: "n".into() }
+    }
+}
+
+#[test]
+fn one_patch_of_a_pod_is_under_way_and_the_newest_follows() {
+    let mut f = Fixture::new();
+    assert_eq!(f.submit("one").unwrap(), r#"Set("one")"#);
+    assert_eq!(f.submit("two"), None);
+    assert_eq!(f.submit("three"), None);
+    assert_eq!(f.answered(&PatchReply::Patched), [r#"Set("three")"#]);
+    assert!(f.answered(&PatchReply::Patched).is_empty());
+    assert!(f.writes.is_empty());
+}
+
+#[test]
+fn a_failed_patch_is_tried_four_times_further_and_further_apart() {
+    let mut f = Fixture::new();
+    f.submit("one");
+    let conflict = PatchReply::Conflict { message: String::new() };
+    for wait in [10, 50, 250] {
+        assert!(f.answered(&conflict).is_empty());
+        let due = Moment::ZERO + Duration::from_millis(wait);
+        assert_eq!(f.writes.next_deadline(), Some(due));
+        assert_eq!(f.writes.due(due).len(), 1);
+    }
+    assert!(f.answered(&conflict).is_empty());
+    assert!(f.writes.is_empty());
+}
+
+#[test]
+fn a_binding_does_not_overtake_what_explains_why_there_was_none() {
+    let mut f = Fixture::new();
+    assert!(f.writes.after(&f.uid.clone(), f.binding()).is_some());
+    f.submit("one");
+    f.submit("outdated");
+    assert!(f.writes.after(&f.uid.clone(), f.binding()).is_none());
+    let conflict = PatchReply::Conflict { message: String::new() };
+    assert_eq!(f.answered(&conflict), ["bind to n"]);
+    assert!(f.writes.is_empty());
+}
