@@ -29,3 +29,6 @@ pub mod supervisor;
 pub mod term;
 pub mod trace_context;
 mod watch_feed;
+
+/// Why a replica did not start: an actor refused to.
+pub use ractor::SpawnErr as StartError;

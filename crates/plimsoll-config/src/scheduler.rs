@@ -43,7 +43,7 @@ impl Default for SchedulerConfig {
             client_connection: ClientConnection::default(),
             pod_initial_backoff: Duration::from_secs(1),
             pod_max_backoff: Duration::from_secs(10),
-            pod_max_in_unschedulable_pods_duration: Duration::from_secs(5 * 60),
+            pod_max_in_unschedulable_pods_duration: Duration::from_mins(5),
             profiles: vec![ProfileConfig::default()],
             binding_workers: 64,
         }
