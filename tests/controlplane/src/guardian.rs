@@ -7,7 +7,7 @@
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -25,23 +25,25 @@ while read -r verb arg; do
         keep) dirs="$(without "$dirs" "$arg") ";;
     esac
 done
-for group in $groups; do kill -KILL -- "-$group"; done
+for group in $groups; do kill -s KILL -- "-$group"; done
 for dir in $dirs; do rm -rf -- "$dir"; done
 "#;
+
+/// Starts a guardian; it acts when the pipe to its standard input closes.
+fn start() -> std::io::Result<Child> {
+    Command::new("sh")
+        .args(["-c", SCRIPT, "plimsoll-guardian"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+}
 
 /// Tells the guardian one line; it is started on first use. Errors are not reported: the guardian is the last resort.
 fn tell(line: &str) {
     static GUARDIAN: OnceLock<Option<Mutex<ChildStdin>>> = OnceLock::new();
-    let guardian = GUARDIAN.get_or_init(|| {
-        let child = Command::new("sh")
-            .args(["-c", SCRIPT, "plimsoll-guardian"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .process_group(0)
-            .spawn();
-        child.ok().and_then(|child| child.stdin).map(Mutex::new)
-    });
+    let guardian = GUARDIAN.get_or_init(|| start().ok().and_then(|child| child.stdin).map(Mutex::new));
     if let Some(pipe) = guardian {
         let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = writeln!(pipe, "{line}").and_then(|()| pipe.flush());
@@ -83,5 +85,45 @@ impl WorkDir {
     /// Leaves the directory in place when the process ends: something failed and the logs are wanted.
     pub fn keep(&self) {
         tell(&format!("keep {}", self.path.display()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("1000").process_group(0).spawn().unwrap()
+    }
+
+    #[test]
+    fn when_the_pipe_closes_what_was_watched_dies_and_what_was_not_kept_goes() {
+        let top = WorkDir::new("guardian-test").unwrap();
+        let dirs = ["gone", "kept"].map(|name| top.path().join(name));
+        for dir in &dirs {
+            std::fs::create_dir(dir).unwrap();
+        }
+        let (mut first, mut forgotten, mut last) = (sleeper(), sleeper(), sleeper());
+        let mut guardian = start().unwrap();
+        let mut pipe = guardian.stdin.take().unwrap();
+        for child in [&first, &forgotten, &last] {
+            writeln!(pipe, "watch {}", child.id()).unwrap();
+        }
+        writeln!(pipe, "forget {}", forgotten.id()).unwrap();
+        for dir in &dirs {
+            writeln!(pipe, "remove {}", dir.display()).unwrap();
+        }
+        writeln!(pipe, "keep {}", dirs[1].display()).unwrap();
+        drop(pipe);
+        guardian.wait().unwrap();
+
+        assert_eq!(first.wait().unwrap().signal(), Some(9));
+        assert_eq!(last.wait().unwrap().signal(), Some(9));
+        assert_eq!(forgotten.try_wait().unwrap(), None);
+        forgotten.kill().unwrap();
+        forgotten.wait().unwrap();
+        assert_eq!(dirs.map(|dir| dir.exists()), [false, true]);
     }
 }
