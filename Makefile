@@ -2,6 +2,9 @@
 
 # Set KEEP=1 to leave the demo's cluster running.
 KEEP ?=
+# How many random runs `make simulate` tries, and from which seed on.
+SEEDS ?= 100
+START ?= 0
 # The profile without link-time optimisation: quick to build, near the released speed.
 PROFILE := release-lite
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -48,8 +51,9 @@ parity: controlplane ## Compare the embedded API server with the real kube-apise
 	cargo test --workspace --test parity -- --nocapture
 
 .PHONY: simulate
-simulate: ## Run whole schedulers on virtual time against the embedded API server
+simulate: ## Run whole schedulers on virtual time against the embedded API server (SEEDS=100 random runs at the end)
 	cargo test --workspace $(addprefix --test ,$(SIMULATIONS))
+	cargo run --package plimsoll-simulation --bin simulate -- --seeds $(SEEDS) --start $(START)
 
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver and kube-scheduler into a cache outside the tree (once per machine)

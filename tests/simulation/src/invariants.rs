@@ -16,18 +16,32 @@ struct Load {
 #[derive(Debug, Default)]
 struct Cluster {
     room: BTreeMap<String, Load>,
-    on: BTreeMap<String, (String, Load)>,
+    on: BTreeMap<String, Placed>,
     bound: BTreeMap<String, String>,
+    /// Who holds the lease, once there is one.
+    leader: Option<String>,
 }
 
-/// Replays the history and lists everything that was ever wrong: a pod bound twice, a node past its allocatable.
+#[derive(Debug)]
+struct Placed {
+    node: String,
+    load: Load,
+    host_ports: Vec<i64>,
+}
+
+/// Replays the history and lists everything that was ever wrong: a pod bound twice, a node past its allocatable or with
+/// a host port taken twice, a pod written by a replica that did not hold the lease at that very version.
 pub fn violations(server: &ApiServer) -> Vec<String> {
     let mut cluster = Cluster::default();
     let mut found = Vec::new();
     for mutation in server.history() {
         match mutation.resource.plural {
             "nodes" => cluster.take_node(&mutation),
-            "pods" => cluster.take_pod(&mutation, &mut found),
+            "pods" => {
+                cluster.check_writer(&mutation, &mut found);
+                cluster.take_pod(&mutation, &mut found);
+            }
+            "leases" => cluster.leader = Some(text(&mutation.object, "/spec/holderIdentity")),
             _ => {}
         }
     }
@@ -84,6 +98,21 @@ fn is_explained(pod: &Value) -> bool {
 }
 
 impl Cluster {
+    /// Replicas sign their requests with their identity, at the end of the user agent.
+    fn check_writer(&self, mutation: &Mutation, found: &mut Vec<String>) {
+        let Some(leader) = &self.leader else { return };
+        let by_a_replica = mutation.user_agent.starts_with("plimsoll");
+        if by_a_replica && mutation.user_agent.rsplit(' ').next() != Some(leader.as_str()) {
+            found.push(format!(
+                "{} wrote ({}) pod {} at version {} while {leader:?} held the lease",
+                mutation.user_agent,
+                mutation.verb,
+                text(&mutation.object, "/metadata/name"),
+                mutation.rv
+            ));
+        }
+    }
+
     fn take_node(&mut self, mutation: &Mutation) {
         let name = text(&mutation.object, "/metadata/name");
         if mutation.deleted {
@@ -119,7 +148,12 @@ impl Cluster {
                 mutation.rv
             ));
         }
-        self.on.insert(uid, (node.clone(), load(pod)));
+        let placed = Placed {
+            node: node.clone(),
+            load: load(pod),
+            host_ports: host_ports(pod),
+        };
+        self.on.insert(uid, placed);
         if mutation.verb == "bind" {
             self.check(&node, mutation.rv, found);
         }
@@ -128,15 +162,39 @@ impl Cluster {
     fn check(&self, node: &str, version: u64, found: &mut Vec<String>) {
         let Some(room) = self.room.get(node) else { return };
         let mut sum = Load::default();
-        for (_, load) in self.on.values().filter(|(on, _)| on == node) {
-            sum.milli_cpu += load.milli_cpu;
-            sum.memory += load.memory;
+        let mut ports = BTreeSet::new();
+        for placed in self.on.values().filter(|placed| placed.node == node) {
+            sum.milli_cpu += placed.load.milli_cpu;
+            sum.memory += placed.load.memory;
             sum.pods += 1;
+            for port in placed.host_ports.iter().filter(|port| !ports.insert(**port)) {
+                found.push(format!(
+                    "host port {port} of node {node} is taken twice at version {version}"
+                ));
+            }
         }
         if sum.milli_cpu > room.milli_cpu || sum.memory > room.memory || sum.pods > room.pods {
             found.push(format!("node {node} holds {sum:?} of {room:?} at version {version}"));
         }
     }
+}
+
+/// Host ports of containers; the workloads here use no host addresses and one protocol.
+fn host_ports(pod: &Value) -> Vec<i64> {
+    let empty = Vec::new();
+    let list = |value: &Value, pointer: &str| {
+        value
+            .pointer(pointer)
+            .and_then(Value::as_array)
+            .unwrap_or(&empty)
+            .clone()
+    };
+    list(pod, "/spec/containers")
+        .iter()
+        .flat_map(|container| list(container, "/ports"))
+        .filter_map(|port| port["hostPort"].as_i64())
+        .filter(|port| *port != 0)
+        .collect()
 }
 
 fn load(pod: &Value) -> Load {

@@ -3,7 +3,10 @@
 //! One thread, paused time and one seed decide everything: the same seed gives the same messages in the same order and
 //! the same placements. What must always hold is read from the API server's own history, never from a scheduler.
 
+pub mod chaos;
 pub mod invariants;
+pub mod link;
+pub mod rules;
 pub mod trace;
 pub mod workload;
 pub mod world;

@@ -1,5 +1,7 @@
 //! An API server, replicas, and time that a test lets pass.
 
+mod edits;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use plimsoll_telemetry::Metrics;
 use serde_json::Value;
 
 use crate::invariants;
+use crate::link::{Link, Linked};
 use crate::trace::Trace;
 
 /// Seed 0 of time: every run begins at the same wall-clock time.
@@ -25,6 +28,30 @@ pub struct World {
     clock: Arc<dyn Clock>,
     trace: Trace,
     seed: u64,
+}
+
+/// What a replica runs on: a clock of its own, and a way to the API server that can be cut.
+pub struct Machine {
+    name: String,
+    clock: Arc<VirtualClock>,
+    link: Link,
+}
+
+impl Machine {
+    /// The identity of the replica on it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its clock, which can be made to jump as after a suspension.
+    pub fn clock(&self) -> &VirtualClock {
+        &self.clock
+    }
+
+    /// Its way to the API server.
+    pub fn link(&self) -> &Link {
+        &self.link
+    }
 }
 
 /// How a replica differs from the default.
@@ -80,14 +107,33 @@ impl World {
         &self.trace
     }
 
-    /// Starts a replica; its name is its identity.
+    /// A machine for a replica of this name.
+    pub fn machine(&self, name: &str) -> Machine {
+        Machine {
+            name: name.to_owned(),
+            clock: Arc::new(VirtualClock::new(self.clock.wall())),
+            link: Link::default(),
+        }
+    }
+
+    /// Starts a replica on a machine of its own; its name is its identity.
     ///
     /// # Panics
     /// When the set-up names plugins that do not exist.
     pub async fn start(&self, name: &str, setup: Setup) -> RunningReplica {
+        self.start_on(&self.machine(name), setup).await
+    }
+
+    /// Starts a replica on a machine. Its requests carry the machine's name at the end of their `User-Agent`.
+    ///
+    /// # Panics
+    /// When the set-up names plugins that do not exist.
+    pub async fn start_on(&self, machine: &Machine, setup: Setup) -> RunningReplica {
+        let name = machine.name();
+        let clock: Arc<dyn Clock> = Arc::clone(&machine.clock) as _;
         let client = || {
-            let client = kube::Client::new(fenced(self.server.service()), "default");
-            ApiClient::new(client, Arc::clone(&self.clock))
+            let service = Linked::new(fenced(self.server.service()), machine.link.clone(), name);
+            ApiClient::new(kube::Client::new(service, "default"), Arc::clone(&clock))
         };
         let election = &setup.config.leader_election;
         let connections = separate(client(), client(), &setup.config.client_connection, election);
@@ -103,7 +149,7 @@ impl World {
             connections,
             listen: None,
             seed: self.seed.wrapping_mul(1_000_003).wrapping_add(number),
-            clock: Arc::clone(&self.clock),
+            clock,
             metrics: Arc::new(Metrics::new()),
             tap: Some(self.trace.tap(name)),
         };
@@ -143,18 +189,32 @@ impl World {
     /// # Panics
     /// When they are not bound within `limit`.
     pub async fn until_bound(&self, pods: usize, limit: Duration) {
-        let waiting = async {
-            while invariants::placements(&self.server).len() < pods {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        let reached = tokio::time::timeout(limit, waiting).await.is_ok();
+        let enough = || invariants::placements(&self.server).len() >= pods;
+        let reached = self.reaches(limit, enough).await;
         let bound = invariants::placements(&self.server).len();
         assert!(
             reached,
             "{bound} of {pods} pods are bound after {limit:?}:\n{}",
             self.tail()
         );
+    }
+
+    /// Lets time pass until something holds, or fails with the end of the trace.
+    ///
+    /// # Panics
+    /// When it does not hold within `limit`.
+    pub async fn until(&self, what: &str, limit: Duration, holds: impl Fn() -> bool) {
+        let reached = self.reaches(limit, holds).await;
+        assert!(reached, "after {limit:?} not yet: {what}\n{}", self.tail());
+    }
+
+    async fn reaches(&self, limit: Duration, holds: impl Fn() -> bool) -> bool {
+        let waiting = async {
+            while !holds() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(limit, waiting).await.is_ok()
     }
 
     /// Lets time pass.
@@ -171,8 +231,26 @@ impl World {
         assert!(violations.is_empty(), "{violations:#?}\n{}", self.tail());
     }
 
-    fn tail(&self) -> String {
-        let lines = self.trace.lines();
+    /// Fails when a pod is neither bound nor told why not.
+    ///
+    /// # Panics
+    /// Then.
+    pub fn check_nothing_forgotten(&self) {
+        let forgotten = invariants::forgotten(&self.server);
+        assert!(forgotten.is_empty(), "forgotten: {forgotten:?}\n{}", self.tail());
+    }
+
+    /// The end of the trace, without what goes on all the time.
+    pub fn tail(&self) -> String {
+        let heartbeat = [
+            ": Probe",
+            "Elector: Alive",
+            "Elector: Tick",
+            "Elector: Answered",
+            "EventRecorder: Tick",
+        ];
+        let mut lines = self.trace.lines();
+        lines.retain(|line| !heartbeat.iter().any(|part| line.contains(part)));
         lines[lines.len().saturating_sub(60)..].join("\n")
     }
 }

@@ -1,0 +1,201 @@
+//! A random run from one seed: pods and nodes come and go, requests fail in every way that the server knows, machines
+//! are cut off, suspended and killed. In the end all that stops, and everything that can be placed must be placed.
+
+mod churn;
+mod dice;
+mod verdict;
+mod weather;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_actors::supervisor::RunningReplica;
+use plimsoll_apiserver::fault::RuleId;
+
+use self::dice::Dice;
+use crate::world::{Machine, Setup, World};
+use crate::{invariants, run};
+
+/// Random events of one run.
+const STEPS: u32 = 70;
+/// Replicas at most.
+const REPLICAS: usize = 3;
+/// After the faults have stopped: a lease runs out, a replica that stood aside returns, watches end their backoff.
+const SETTLE: Duration = Duration::from_secs(150);
+/// After new nodes have come: backoffs end.
+const WAKE: Duration = Duration::from_secs(40);
+
+/// What came of one run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its seed.
+    pub seed: u64,
+    /// Everything that must not be, in words; empty when all is well.
+    pub problems: Vec<String>,
+    /// Every message, and every random event.
+    pub trace: Vec<String>,
+    /// Where pods ended.
+    pub placements: BTreeMap<String, String>,
+}
+
+/// Runs one seed.
+pub fn simulate(seed: u64) -> Outcome {
+    run(async move { Box::pin(Chaos::new(seed).run()).await })
+}
+
+struct Chaos {
+    world: World,
+    seed: u64,
+    dice: Dice,
+    replicas: Vec<(Machine, RunningReplica)>,
+    /// Asked to end; they may still be at it.
+    leaving: Vec<(Machine, RunningReplica)>,
+    rules: Vec<RuleId>,
+    next_replica: u32,
+    next_pod: u32,
+}
+
+impl Chaos {
+    fn new(seed: u64) -> Self {
+        Self {
+            world: World::new(seed),
+            seed,
+            dice: Dice::new(seed),
+            replicas: Vec::new(),
+            leaving: Vec::new(),
+            rules: Vec::new(),
+            next_replica: 0,
+            next_pod: 0,
+        }
+    }
+
+    async fn run(mut self) -> Outcome {
+        for _ in 0..=self.dice.below(4) {
+            self.add_node();
+        }
+        for _ in 0..=self.dice.below(REPLICAS as u64) {
+            self.start_replica().await;
+        }
+        for _ in 0..STEPS {
+            self.step().await;
+            let pause = self.dice.below(2_500);
+            self.world.pass(Duration::from_millis(pause)).await;
+        }
+        self.calm_down().await;
+        self.world.pass(SETTLE).await;
+        let mut problems = verdict::left_out(&self.world);
+        self.note("new nodes");
+        self.add_last_nodes();
+        self.world.pass(WAKE).await;
+        problems.extend(verdict::left_out(&self.world));
+        let untold = invariants::forgotten(self.world.server());
+        problems.extend(
+            untold
+                .into_iter()
+                .map(|pod| format!("nobody was told why pod {pod} waits")),
+        );
+        problems.extend(invariants::violations(self.world.server()));
+        Outcome {
+            seed: self.seed,
+            problems,
+            trace: self.world.trace().lines(),
+            placements: invariants::placements(self.world.server()),
+        }
+    }
+
+    async fn step(&mut self) {
+        match self.dice.below(100) {
+            0..30 => self.add_pods(),
+            30..38 => self.delete_pod(),
+            38..43 => self.finish_pod(),
+            43..48 => self.ungate_pod(),
+            48..52 => self.label_pod(),
+            52..58 => self.add_node(),
+            58..61 => self.delete_node(),
+            61..66 => self.change_node(),
+            66..78 => self.add_rule(),
+            78..84 => self.remove_rule(),
+            84..87 => self.compact(),
+            87..90 => self.kill_replica(),
+            90..92 => self.shut_down_replica(),
+            92..95 => self.start_replica().await,
+            95..98 => self.cut_or_mend(),
+            _ => self.suspend(),
+        }
+    }
+
+    fn note(&self, text: &str) {
+        self.world.trace().note(&format!("* {text}"));
+    }
+
+    fn compact(&self) {
+        let back = self.world.server().resource_version();
+        self.note(&format!("compact {back}"));
+        self.world.server().compact(back);
+    }
+
+    async fn start_replica(&mut self) {
+        if self.replicas.len() >= REPLICAS {
+            return;
+        }
+        let name = format!("replica-{}", self.next_replica);
+        self.next_replica += 1;
+        self.note(&format!("start {name}"));
+        let machine = self.world.machine(&name);
+        let replica = self.world.start_on(&machine, Setup::default()).await;
+        self.replicas.push((machine, replica));
+    }
+
+    fn kill_replica(&mut self) {
+        if let Some(at) = self.dice.index(self.replicas.len()) {
+            let (machine, replica) = self.replicas.remove(at);
+            self.note(&format!("kill {}", machine.name()));
+            replica.kill();
+        }
+    }
+
+    fn shut_down_replica(&mut self) {
+        if let Some(at) = self.dice.index(self.replicas.len()) {
+            let (machine, replica) = self.replicas.remove(at);
+            self.note(&format!("shut down {}", machine.name()));
+            replica.shutdown();
+            self.leaving.push((machine, replica));
+        }
+    }
+
+    fn cut_or_mend(&mut self) {
+        let Some(at) = self.dice.index(self.replicas.len()) else {
+            return;
+        };
+        let machine = &self.replicas[at].0;
+        if machine.link().is_open() {
+            self.note(&format!("cut off {}", machine.name()));
+            machine.link().cut();
+        } else {
+            self.note(&format!("reconnect {}", machine.name()));
+            machine.link().mend();
+        }
+    }
+
+    fn suspend(&mut self) {
+        let Some(at) = self.dice.index(self.replicas.len()) else {
+            return;
+        };
+        let asleep = Duration::from_millis(self.dice.below(30_000));
+        let machine = &self.replicas[at].0;
+        self.note(&format!("suspend {} for {asleep:?}", machine.name()));
+        machine.clock().suspend(asleep);
+    }
+
+    /// No more faults, every machine connected, and at least one replica.
+    async fn calm_down(&mut self) {
+        self.note("calm");
+        self.world.server().faults().clear();
+        for (machine, _) in self.replicas.iter().chain(&self.leaving) {
+            machine.link().mend();
+        }
+        if self.replicas.is_empty() {
+            self.start_replica().await;
+        }
+    }
+}

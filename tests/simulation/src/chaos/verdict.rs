@@ -1,0 +1,111 @@
+//! Whether a pod waits although it would fit: computed from the API server's objects alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use plimsoll_apiserver::resource;
+use plimsoll_model::Quantity;
+use serde_json::Value;
+
+use crate::world::World;
+
+/// Room on one node.
+struct Room {
+    milli_cpu: i64,
+    memory: i64,
+    pods: i64,
+    ports: BTreeSet<i64>,
+}
+
+/// Pods that wait although a node would take them now.
+pub(super) fn left_out(world: &World) -> Vec<String> {
+    let snapshot =
+        |plural: &str| resource::find("", "v1", plural).map_or_else(Vec::new, |kind| world.server().snapshot(kind));
+    let (pods, nodes) = (snapshot("pods"), snapshot("nodes"));
+    let rooms = rooms(&pods, &nodes);
+    let waiting = pods.iter().filter(|pod| waits(pod));
+    waiting
+        .filter_map(|pod| {
+            let node = nodes.iter().find(|node| fits(pod, node, &rooms))?;
+            let (pod, node) = (text(&pod["metadata"]["name"]), text(&node["metadata"]["name"]));
+            Some(format!("pod {pod} would fit on node {node} and is not placed"))
+        })
+        .collect()
+}
+
+fn rooms(pods: &[Arc<Value>], nodes: &[Arc<Value>]) -> BTreeMap<String, Room> {
+    let mut rooms: BTreeMap<String, Room> = BTreeMap::new();
+    for node in nodes {
+        let allocatable = &node["status"]["allocatable"];
+        let room = Room {
+            milli_cpu: quantity(&allocatable["cpu"]).map_or(0, |cpu| cpu.milli_value()),
+            memory: quantity(&allocatable["memory"]).map_or(0, |memory| memory.value()),
+            pods: quantity(&allocatable["pods"]).map_or(0, |pods| pods.value()),
+            ports: BTreeSet::new(),
+        };
+        rooms.insert(text(&node["metadata"]["name"]), room);
+    }
+    for pod in pods.iter().filter(|pod| pod["status"]["phase"] != "Succeeded") {
+        if let Some(room) = rooms.get_mut(&text(&pod["spec"]["nodeName"])) {
+            let (cpu, memory) = requests(pod);
+            room.milli_cpu -= cpu;
+            room.memory -= memory;
+            room.pods -= 1;
+            room.ports.extend(port(pod));
+        }
+    }
+    rooms
+}
+
+fn waits(pod: &Value) -> bool {
+    let gated = pod["spec"]["schedulingGates"]
+        .as_array()
+        .is_some_and(|gates| !gates.is_empty());
+    text(&pod["spec"]["nodeName"]).is_empty() && !gated
+}
+
+fn fits(pod: &Value, node: &Value, rooms: &BTreeMap<String, Room>) -> bool {
+    let Some(room) = rooms.get(&text(&node["metadata"]["name"])) else {
+        return false;
+    };
+    let (cpu, memory) = requests(pod);
+    let empty = serde_json::Map::new();
+    let mut selector = pod["spec"]["nodeSelector"].as_object().unwrap_or(&empty).iter();
+    let selected = selector.all(|(key, value)| node["metadata"]["labels"][key] == *value);
+    cpu <= room.milli_cpu
+        && memory <= room.memory
+        && room.pods > 0
+        && port(pod).is_none_or(|port| !room.ports.contains(&port))
+        && selected
+        && node["spec"]["unschedulable"] != true
+        && tolerates(pod, node)
+}
+
+/// The only taint here is `dedicated`; one that tells of a cordon goes with the field.
+fn tolerates(pod: &Value, node: &Value) -> bool {
+    let has = |list: &Value, key: &str| {
+        list.as_array()
+            .is_some_and(|list| list.iter().any(|item| item["key"] == key))
+    };
+    !has(&node["spec"]["taints"], "dedicated") || has(&pod["spec"]["tolerations"], "dedicated")
+}
+
+fn requests(pod: &Value) -> (i64, i64) {
+    let requests = &pod["spec"]["containers"][0]["resources"]["requests"];
+    (
+        quantity(&requests["cpu"]).map_or(0, |cpu| cpu.milli_value()),
+        quantity(&requests["memory"]).map_or(0, |memory| memory.value()),
+    )
+}
+
+fn port(pod: &Value) -> Option<i64> {
+    pod["spec"]["containers"][0]["ports"][0]["hostPort"].as_i64()
+}
+
+fn quantity(value: &Value) -> Option<Quantity> {
+    value.as_str()?.parse().ok()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

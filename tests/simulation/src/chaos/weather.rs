@@ -1,0 +1,107 @@
+//! Faults that come and go.
+
+use plimsoll_apiserver::fault::{Action, Failure, Match, Rule};
+
+use super::Chaos;
+use crate::rules;
+
+/// Rules in force at most: with more hardly any request comes through.
+const RULES: usize = 4;
+
+impl Chaos {
+    pub(super) fn add_rule(&mut self) {
+        if self.rules.len() >= RULES {
+            self.remove_rule();
+        }
+        let (mut matching, action) = self.draw_fault();
+        if self.dice.percent(40)
+            && let Some(at) = self.dice.index(self.replicas.len())
+        {
+            matching = matching.user_agent(self.replicas[at].0.name());
+        }
+        let chance = self.dice.pick(&[0.1, 0.3, 0.6, 1.0]).copied();
+        let rule = Rule {
+            probability: chance,
+            ..Rule::new(matching, action)
+        };
+        self.note(&format!("fault {rule:?}"));
+        self.rules.push(self.world.server().faults().add(rule));
+    }
+
+    pub(super) fn remove_rule(&mut self) {
+        if let Some(at) = self.dice.index(self.rules.len()) {
+            let id = self.rules.remove(at);
+            self.note(&format!("fault {} ends", id.0));
+            self.world.server().faults().remove(id);
+        }
+    }
+
+    fn draw_fault(&mut self) -> (Match, Action) {
+        match self.dice.below(10) {
+            0..4 => (rules::bindings(), self.fault_of_a_write()),
+            4 => (rules::status_patches(), self.fault_of_a_write()),
+            5 => (rules::pod_reads(), self.refusal()),
+            6 => (rules::lease_requests(), self.fault_of_a_write()),
+            7 => (Match::default(), self.latency(800)),
+            _ => (self.reads(), self.fault_of_a_watch()),
+        }
+    }
+
+    fn reads(&mut self) -> Match {
+        let plural = *self.dice.pick(&["pods", "nodes"]).unwrap_or(&"pods");
+        if self.dice.percent(30) {
+            rules::lists(plural)
+        } else {
+            rules::watches(plural)
+        }
+    }
+
+    fn fault_of_a_write(&mut self) -> Action {
+        let late = self.dice.below(6_000);
+        match self.dice.below(6) {
+            0 => Action::LoseReply,
+            1 => Action::ApplyLate { millis: late },
+            2 => Action::FailAfter {
+                failure: Failure::code(500),
+            },
+            3 => self.latency(7_000),
+            _ => self.refusal(),
+        }
+    }
+
+    fn refusal(&mut self) -> Action {
+        let codes = [400, 403, 404, 409, 429, 500, 503, 504];
+        let code = self.dice.pick(&codes).copied().unwrap_or(500);
+        let wait = u32::try_from(self.dice.below(4)).unwrap_or(1);
+        let failure = Failure::code(code);
+        Action::Fail {
+            failure: if code == 429 {
+                failure.retry_after(wait)
+            } else {
+                failure
+            },
+        }
+    }
+
+    fn fault_of_a_watch(&mut self) -> Action {
+        let events = self.dice.below(6);
+        match self.dice.below(6) {
+            0 | 1 => Action::CutWatch { after_events: events },
+            2 => {
+                let code = self.dice.pick(&[410, 410, 500, 504]).copied().unwrap_or(410);
+                Action::WatchError {
+                    failure: Failure::code(code),
+                }
+            }
+            3 => Action::StaleRead { versions: 5 * events },
+            4 => self.latency(5_000),
+            _ => self.refusal(),
+        }
+    }
+
+    fn latency(&mut self, most: u64) -> Action {
+        Action::Latency {
+            millis: self.dice.below(most),
+        }
+    }
+}
