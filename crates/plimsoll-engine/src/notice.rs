@@ -62,8 +62,8 @@ pub enum Notice {
         /// When the node was chosen.
         assumed_at: Moment,
     },
-    /// A read showed that somebody else bound the pod. It is not to be tried again; the claim stands on the other node
-    /// until the watch shows it.
+    /// A read or the watch showed that somebody else bound the pod. It is not to be tried again; after a read the claim
+    /// stands on the other node until the watch shows it. Said once.
     BoundElsewhere {
         /// The claim.
         claim: ClaimId,

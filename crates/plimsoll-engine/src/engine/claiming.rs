@@ -33,9 +33,9 @@ impl Engine {
             self.withdraw(id);
             return turned_away(cycle, point, &status);
         }
-        self.tentative = None;
         let waits_on_permit = self.records.get(id).is_some_and(|record| !record.permits.is_empty());
         self.proceed(id, now, out);
+        self.tentative = None;
         Outcome::Placed(Placement {
             claim: id,
             pod: Arc::clone(&cycle.pod),

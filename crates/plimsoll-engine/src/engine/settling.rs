@@ -260,7 +260,16 @@ impl Engine {
         self.ledger.release(&pod.uid);
         self.recount(&pod);
         match ending {
-            Ending::Confirmed | Ending::Elsewhere => {}
+            Ending::Confirmed => {}
+            Ending::Elsewhere => {
+                if let Some(there) = self.found_elsewhere(&record.claim) {
+                    out.push(Notice::BoundElsewhere {
+                        claim: id,
+                        pod: Arc::clone(&pod),
+                        node: there,
+                    });
+                }
+            }
             Ending::Gone => out.push(Notice::PodGone {
                 claim: id,
                 pod: Arc::clone(&pod),
@@ -278,6 +287,15 @@ impl Engine {
         if ending != Ending::Confirmed {
             self.tell_in_turn(Notice::Released { pod, node }, out);
         }
+    }
+
+    /// Where the watch shows the pod of a claim that ended elsewhere, unless its end was told already.
+    fn found_elsewhere(&self, claim: &crate::Claim) -> Option<CompactString> {
+        if claim.is_moved() || claim.is_bound() {
+            return None;
+        }
+        let shown = self.ledger.pod(&claim.pod().uid)?;
+        shown.node_name().map(CompactString::from)
     }
 
     /// A waiting cycle must not see its columns change.

@@ -346,7 +346,8 @@ impl Plugin for Binder {
 }
 
 impl Bind for Binder {
-    fn bind(&self, _: &Pod, _: &str) -> BindAction {
+    fn bind(&self, pod: &Pod, _: &str) -> BindAction {
+        assert_ne!(pod.name.name, "unbindable");
         BindAction::PostBinding
     }
 }

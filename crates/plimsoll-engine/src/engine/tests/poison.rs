@@ -39,3 +39,12 @@ fn a_panic_after_the_choice_takes_the_half_made_claim_back() {
     assert_eq!((cluster.used("n1"), cluster.engine.claims().count()), (0, 0));
     assert_eq!(cluster.place(&pod("good", 600)).node, "n1");
 }
+
+#[test]
+fn a_panic_on_the_way_to_the_binding_takes_the_claim_back() {
+    let mut cluster = Cluster::new(ProfileBuilder::new().build());
+    cluster.add_node("n1", 1000);
+    panics(&mut cluster, &pod("unbindable", 600));
+    assert_eq!((cluster.used("n1"), cluster.engine.claims().count()), (0, 0));
+    assert_eq!(cluster.place(&pod("good", 600)).node, "n1");
+}

@@ -51,7 +51,7 @@ fn a_pod_that_the_watch_shows_elsewhere_counts_there_and_leaves_its_claim() {
     let (mut cluster, a, claim) = placed();
     cluster.add_node("n2", 1000);
     cluster.show(&a, "n2");
-    assert_eq!(cluster.said(), ["released"]);
+    assert_eq!(cluster.said(), ["elsewhere", "released"]);
     assert_eq!((cluster.used("n1"), cluster.used("n2")), (0, 600));
     assert_eq!(cluster.state(claim), None);
 }
