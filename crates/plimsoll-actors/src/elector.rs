@@ -294,6 +294,9 @@ impl ElectorState {
     fn end_term(&mut self, reason: &str, now: Moment) {
         self.election.resign();
         self.running = None;
+        // An answer still under way must neither win a term now nor cut standing aside short.
+        self.attempt += 1;
+        self.asking = false;
         let Some(token) = &self.token else {
             self.term_ended(now);
             return;
@@ -303,8 +306,6 @@ impl ElectorState {
         self.metrics.master_status(false);
         self.tell_users("stopped leading");
         self.phase = Phase::Ending;
-        self.attempt += 1;
-        self.asking = false;
         self.supervisor.tell(SupervisorMessage::TermOver {
             reason: reason.to_owned(),
         });

@@ -273,6 +273,12 @@ async fn barrier(parts: TermParts) {
         force::<Pods>(&parts, pods, |versions| versions.pods, CacheMessage::Pods),
         force::<Nodes>(&parts, nodes, |versions| versions.nodes, CacheMessage::Nodes),
     );
+    let reached = async {
+        if reached.await.is_err() {
+            // The cache has died and has not caught up with anything; its supervisor ends the term.
+            std::future::pending::<()>().await;
+        }
+    };
     // Whether a stream moved by itself or had to be forced is all the same; the cache says when it has both.
     futures::future::select(
         Box::pin(reached),

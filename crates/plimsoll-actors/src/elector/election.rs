@@ -314,8 +314,11 @@ impl Election {
         }
     }
 
+    /// Rounded up: others must keep away for at least as long as our last write may take.
     fn duration_seconds(&self) -> i32 {
-        i32::try_from(self.config.lease_duration.as_secs()).unwrap_or(i32::MAX)
+        let duration = self.config.lease_duration;
+        let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+        i32::try_from(seconds).unwrap_or(i32::MAX)
     }
 
     /// Retry period × (1 + up to 1.2), so that candidates do not act in step.

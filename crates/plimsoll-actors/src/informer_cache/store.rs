@@ -53,6 +53,9 @@ pub(crate) enum StoreChange<T> {
 /// Two streams may feed one store: the kind's own watch and the short one that forces progress. Each delivers every
 /// change in order, so an event at or below `applied` has been seen and is passed over; that also keeps a late
 /// "modified" from bringing back what the other stream saw deleted.
+///
+/// Before the first whole list nothing else counts: a short watch from version 0 tells what there is in any order of
+/// versions, so the highest that it has told says nothing about the rest.
 #[derive(Debug)]
 pub(crate) struct Store<T> {
     objects: BTreeMap<ObjectName, Arc<T>>,
@@ -124,7 +127,7 @@ impl<T: Stored> Store<T> {
 
     /// An added or modified object.
     pub(crate) fn upsert(&mut self, new: Arc<T>, out: &mut Vec<StoreChange<T>>) {
-        if new.version() <= self.applied {
+        if !self.synced || new.version() <= self.applied {
             return;
         }
         self.applied = new.version();
@@ -136,7 +139,7 @@ impl<T: Stored> Store<T> {
 
     /// A deleted object, or one that no longer matches the watch's selector.
     pub(crate) fn delete(&mut self, key: &ObjectName, version: ResourceVersion, out: &mut Vec<StoreChange<T>>) {
-        if version <= self.applied {
+        if !self.synced || version <= self.applied {
             return;
         }
         self.applied = version;
@@ -147,7 +150,9 @@ impl<T: Stored> Store<T> {
 
     /// Nothing new up to this version.
     pub(crate) fn progress(&mut self, version: ResourceVersion) {
-        self.applied = self.applied.max(version);
+        if self.synced {
+            self.applied = self.applied.max(version);
+        }
     }
 
     fn difference(old: Arc<T>, new: &Arc<T>, out: &mut Vec<StoreChange<T>>) {

@@ -218,3 +218,15 @@ fn only_our_own_lease_is_released() {
     );
     assert_eq!(election.release(&held_by("other", 4), WALL), None);
 }
+
+#[test]
+fn a_part_of_a_second_counts_as_a_whole_one_in_the_record() {
+    let config = ElectionConfig {
+        lease_duration: Duration::from_millis(15_900),
+        ..ElectionConfig::default()
+    };
+    let mut election = Election::new("me".to_owned(), config, ChaCha8Rng::seed_from_u64(1));
+    election.begin(at(1), WALL);
+    let next = election.answer(Answer::NotFound, at(1), WALL);
+    assert_eq!(written(&next).duration_seconds, 16);
+}

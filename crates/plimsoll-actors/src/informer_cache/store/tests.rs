@@ -9,6 +9,13 @@ fn at(name: &str, uid: &str, version: u64) -> Arc<Pod> {
     Arc::new(pod)
 }
 
+/// A store that has had its first list, of nothing.
+fn listed() -> Store<Pod> {
+    let mut store = Store::default();
+    store.replace(Vec::new(), &[], ResourceVersion::new(0), &mut Vec::new());
+    store
+}
+
 fn told(changes: &[StoreChange<Pod>]) -> Vec<String> {
     changes
         .iter()
@@ -36,7 +43,7 @@ fn a_relist_tells_what_went_what_came_and_what_changed() {
 
 #[test]
 fn a_pod_created_anew_under_its_name_is_two_pods() {
-    let mut store = Store::default();
+    let mut store = listed();
     let mut out = Vec::new();
     store.upsert(at("a", "1", 1), &mut out);
     store.upsert(at("a", "2", 4), &mut out);
@@ -45,7 +52,7 @@ fn a_pod_created_anew_under_its_name_is_two_pods() {
 
 #[test]
 fn two_streams_of_the_same_changes_tell_each_change_once() {
-    let mut store = Store::default();
+    let mut store = listed();
     let mut out = Vec::new();
     let name = at("a", "1", 1).key();
     store.upsert(at("a", "1", 1), &mut out);
@@ -78,4 +85,19 @@ fn what_cannot_be_decoded_stays_as_it_was_known() {
     store.replace(Vec::new(), &[name], ResourceVersion::new(2), &mut out);
     assert!(out.is_empty());
     assert_eq!(store.len(), 1);
+}
+
+#[test]
+fn a_watch_from_the_beginning_does_not_stand_in_for_the_first_list() {
+    let mut store = Store::default();
+    let mut out = Vec::new();
+    // By name, not by version: "b" would be passed over after "a".
+    store.upsert(at("a", "1", 9), &mut out);
+    store.upsert(at("b", "2", 3), &mut out);
+    store.progress(ResourceVersion::new(9));
+    assert!(out.is_empty());
+    assert_eq!(store.applied(), ResourceVersion::new(0));
+    let list = vec![at("a", "1", 9), at("b", "2", 3)];
+    store.replace(list, &[], ResourceVersion::new(9), &mut out);
+    assert_eq!(told(&out), ["+1@9", "+2@3"]);
 }
