@@ -200,8 +200,11 @@ impl BindingWorker {
             WriteJob::Read { claim, pod, .. } => {
                 let failed = PodRead::Failed { error: DIED.to_owned() };
                 let answer = self.answer(CycleMessage::ReadAnswered { claim, read: failed });
-                let read = self.client.read_pod(&pod.name).await;
-                answer.send(CycleMessage::ReadAnswered { claim, read });
+                // Nobody acts on what it shows once the term is over, and the term must not wait for it.
+                let reading = self.client.read_pod(&pod.name);
+                if let Some(read) = self.token.cancellation().run_until_cancelled_owned(reading).await {
+                    answer.send(CycleMessage::ReadAnswered { claim, read });
+                }
             }
             WriteJob::Status { uid, name, patch, .. } => {
                 let failed = PatchReply::Refused {

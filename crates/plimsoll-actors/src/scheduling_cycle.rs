@@ -11,9 +11,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use futures::FutureExt;
 use hashbrown::HashMap;
 use plimsoll_client::{BindReply, Clock, PatchReply, PodRead, TermToken};
-use plimsoll_engine::{ClaimId, Engine, Notice, Step};
+use plimsoll_engine::{Claim, ClaimId, ClaimState, Engine, Notice, Step};
 use plimsoll_framework::{Action, ClusterEvent, Effect, EffectReply, EventResource};
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod};
@@ -257,13 +258,17 @@ impl SchedulingCycleState {
         Ok(())
     }
 
+    /// Answers on every path: whoever waits for the effect would otherwise wait for ever.
     fn perform(&self, effect: Effect, answer: impl FnOnce(EffectReply) -> CycleMessage + Send + 'static) {
-        let performing = self.effects.perform(effect);
+        let effects = self.effects.clone();
+        let performing = AssertUnwindSafe(async move { effects.perform(effect).await }).catch_unwind();
         let mailbox = self.mailbox.clone();
         let cancelled = self.cancelled.clone();
         self.tasks.spawn(async move {
-            if let Some(reply) = cancelled.run_until_cancelled(performing).await {
-                mailbox.tell(answer(reply));
+            if let Some(performed) = cancelled.run_until_cancelled(performing).await {
+                let panicked =
+                    |cause: Box<dyn std::any::Any + Send>| Err(format!("panicked: {}", panic_text(cause.as_ref())));
+                mailbox.tell(answer(performed.unwrap_or_else(panicked)));
             }
         });
     }
@@ -354,7 +359,15 @@ impl SchedulingCycleState {
 
     /// Whether every binding that was sent has its answer.
     fn is_decided(&self) -> bool {
-        self.engine.claims().all(|claim| claim.open_until().is_none()) && self.status_writes.is_empty()
+        let is_decided = |claim: &Claim| match claim.state() {
+            ClaimState::Waiting | ClaimState::Bound | ClaimState::Moved | ClaimState::Ended => true,
+            ClaimState::Sent
+            | ClaimState::Unknown { .. }
+            | ClaimState::Checking { .. }
+            | ClaimState::Doubtful { .. }
+            | ClaimState::Stopped => false,
+        };
+        self.engine.claims().all(is_decided) && self.status_writes.is_empty()
     }
 
     fn finish_turn(&mut self, now: Moment) {

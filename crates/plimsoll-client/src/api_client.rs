@@ -140,8 +140,12 @@ impl ApiClient {
         token: &Arc<TermToken>,
         mut request: Request<Bytes>,
     ) -> Result<Reply, SendError> {
-        self.wait_for_turn().await;
-        let Some(write) = token.begin(self.clock.now()) else {
+        // A backlog behind the rate limit must not keep a term that is over from stopping.
+        let turn = token
+            .cancellation()
+            .run_until_cancelled_owned(self.wait_for_turn())
+            .await;
+        let Some(write) = turn.and_then(|()| token.begin(self.clock.now())) else {
             return Err(SendError::NotSent(NotSent::TermOver));
         };
         request
