@@ -54,7 +54,10 @@ fn an_idle_series_is_written_a_last_time_and_forgotten() {
     let written = series.sweep(at(366));
     assert_eq!(written.iter().map(count).collect::<Vec<_>>(), [Some(5)]);
     assert!(series.sweep(at(1000)).is_empty());
-    assert_eq!(count(&series.record(event("a", "no room", 1), None, at(1001)).unwrap()), None);
+    assert_eq!(
+        count(&series.record(event("a", "no room", 1), None, at(1001)).unwrap()),
+        None
+    );
 }
 
 #[test]
@@ -64,5 +67,8 @@ fn memory_is_bounded_and_the_oldest_makes_room() {
         series.record(event(&number.to_string(), "no room", 1), None, at(number));
     }
     assert_eq!(series.events.len(), REMEMBERED);
-    assert_eq!(count(&series.record(event("0", "no room", 1), None, at(9999)).unwrap()), None);
+    assert_eq!(
+        count(&series.record(event("0", "no room", 1), None, at(9999)).unwrap()),
+        None
+    );
 }

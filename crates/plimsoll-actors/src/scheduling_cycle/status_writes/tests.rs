@@ -4,7 +4,10 @@ use plimsoll_model::testing::pod;
 use super::*;
 
 fn patch(node: &str) -> PodStatusPatch {
-    PodStatusPatch { condition: None, nominated_node_name: NominationPatch::Set(node.to_owned()) }
+    PodStatusPatch {
+        condition: None,
+        nominated_node_name: NominationPatch::Set(node.to_owned()),
+    }
 }
 
 fn what(job: &WriteJob) -> String {
@@ -24,21 +27,37 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let pod = pod("a").build();
-        Self { writes: StatusWrites::default(), uid: pod.uid, name: pod.name }
+        Self {
+            writes: StatusWrites::default(),
+            uid: pod.uid,
+            name: pod.name,
+        }
     }
 
     fn submit(&mut self, node: &str) -> Option<String> {
-        self.writes.submit(&self.uid, &self.name, patch(node)).as_ref().map(what)
+        self.writes
+            .submit(&self.uid, &self.name, patch(node))
+            .as_ref()
+            .map(what)
     }
 
     fn answered(&mut self, reply: &PatchReply) -> Vec<String> {
-        self.writes.answered(&self.uid, reply, Moment::ZERO).iter().map(what).collect()
+        self.writes
+            .answered(&self.uid, reply, Moment::ZERO)
+            .iter()
+            .map(what)
+            .collect()
     }
 
     fn binding(&self) -> WriteJob {
         let claim = plimsoll_engine::ClaimId::new(1);
         let pod = std::sync::Arc::new(pod("a").build());
-        WriteJob::Bind { claim, trace: TraceContext::of(&pod.uid), pod, node: "n".into() }
+        WriteJob::Bind {
+            claim,
+            trace: TraceContext::of(&pod.uid),
+            pod,
+            node: "n".into(),
+        }
     }
 }
 

@@ -1,0 +1,79 @@
+//! `plimsoll demo`: a cluster on one machine. An embedded API server lives in this process, three replicas of the
+//! scheduler are processes of their own, and half-way through the leader is killed on stage.
+
+mod amounts;
+mod api;
+mod check;
+mod folder;
+mod kubelet;
+mod leadership;
+mod nodes;
+mod replica;
+mod report;
+mod show;
+mod stage;
+mod table;
+mod workload;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::builder::FalseyValueParser;
+use tokio::signal::unix::{SignalKind, signal};
+
+use self::show::Show;
+
+/// Shows three replicas at work on 200 nodes and 2,000 pods, the leader killed half-way. Needs nothing but this program.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll demo", bin_name = "plimsoll demo")]
+pub(crate) struct DemoFlags {
+    /// Leave it all running at the end, and print how to look around
+    #[arg(long, env = "KEEP", value_parser = FalseyValueParser::new())]
+    keep: bool,
+    /// Seed of the cluster and the pods
+    #[arg(long, default_value_t = 1876)]
+    seed: u64,
+}
+
+/// Plays the show. Code 1 when the check at its end finds anything wrong.
+pub(crate) async fn run(flags: DemoFlags) -> anyhow::Result<ExitCode> {
+    let mut show = Show::open(flags.seed).await?;
+    #[expect(clippy::disallowed_macros, reason = "biased")]
+    let played = tokio::select! {
+        biased;
+        signalled = stop_signal() => {
+            signalled?;
+            anyhow::bail!("interrupted")
+        }
+        played = show.play() => played,
+    };
+    let mut violations = match played {
+        Ok(violations) => violations,
+        Err(error) => return Err(show.fail(error)),
+    };
+    if flags.keep {
+        show.invite()?;
+        #[expect(clippy::disallowed_macros, reason = "biased")]
+        let ended = tokio::select! {
+            biased;
+            signalled = stop_signal() => signalled.map_err(Into::into),
+            failed = show.go_on() => failed,
+        };
+        ended?;
+    }
+    violations.extend(show.close().await?);
+    show.verdict(&violations)
+}
+
+/// Waits for SIGTERM or SIGINT.
+pub(crate) async fn stop_signal() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    #[expect(clippy::disallowed_macros, reason = "biased")]
+    let _ = tokio::select! {
+        biased;
+        one = terminate.recv() => one,
+        one = interrupt.recv() => one,
+    };
+    Ok(())
+}

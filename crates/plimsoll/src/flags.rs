@@ -1,0 +1,320 @@
+//! kube-scheduler's command line: the same flags, read by the same rules.
+
+mod go_duration;
+mod upstream;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::{OsStr, OsString};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use plimsoll_actors::http_server::Listen;
+use plimsoll_client::Access;
+use plimsoll_config::{ClientConnection, ElectionConfig, SchedulerConfig};
+use plimsoll_telemetry::TlsIdentity;
+
+pub use self::go_duration::{GoDurationError, parse_go_duration};
+use crate::Options;
+use crate::logging::{LogFormat, Logging};
+use crate::version;
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub enum Request {
+    /// To run the scheduler.
+    Run(Box<Options>),
+    /// To print this text (help or version) and end.
+    Print(String),
+}
+
+/// A command line that cannot be followed. The process ends with code 1.
+#[derive(Debug, thiserror::Error)]
+pub enum FlagError {
+    /// There are no subcommands among the flags.
+    #[error("{program:?} does not take any arguments, got [{}]", quoted(.arguments))]
+    Arguments {
+        /// The program.
+        program: String,
+        /// What it was given.
+        arguments: Vec<String>,
+    },
+    /// A flag of kube-scheduler that is missing here.
+    #[error("--{0} is a flag of kube-scheduler that this version of Plimsoll does not have yet; leave it out")]
+    NotYet(String),
+    /// A port that is none; kube-scheduler's text.
+    #[error("--secure-port {0} must be between 0 and 65535, inclusive. 0 for turning off secure port")]
+    SecurePort(i64),
+    /// A certificate without its key, or a key alone.
+    #[error("--tls-cert-file and --tls-private-key-file must be given together")]
+    CertificateWithoutKey,
+    /// Other locks than Leases are long gone.
+    #[error("--leader-elect-resource-lock {0:?} is not supported, it must be \"leases\"")]
+    ResourceLock(String),
+    /// Anything else, worded for people.
+    #[error("{0}")]
+    Usage(String),
+}
+
+fn quoted(arguments: &[String]) -> String {
+    let quoted: Vec<_> = arguments.iter().map(|argument| format!("{argument:?}")).collect();
+    quoted.join(" ")
+}
+
+/// Places pods on nodes, as kube-scheduler does.
+#[derive(Debug, Parser)]
+#[command(
+    disable_version_flag = true,
+    disable_help_subcommand = true,
+    args_override_self = true,
+    after_help = "Other programs in this binary: `plimsoll demo` and `plimsoll apiserver`; each explains itself with --help."
+)]
+struct Flags {
+    /// Path to the kubeconfig file with authorization and API server location information
+    #[arg(long, value_name = "FILE", default_value = "")]
+    kubeconfig: String,
+    /// The address of the API server (overrides any value in kubeconfig)
+    #[arg(long, value_name = "URL", default_value = "")]
+    master: String,
+
+    #[command(flatten)]
+    election: ElectionFlags,
+    #[command(flatten)]
+    serving: ServingFlags,
+
+    /// Requests per second to the API server; zero or less for no limit
+    #[arg(long, value_name = "QPS", default_value_t = 50.0, allow_negative_numbers = true)]
+    kube_api_qps: f32,
+    /// Requests to the API server that may exceed the rate at once
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    kube_api_burst: u32,
+    /// How long a pod may wait as unschedulable before it is tried again in any case
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_go_duration)]
+    pod_max_in_unschedulable_pods_duration: Duration,
+
+    /// How log lines look
+    #[arg(long, value_enum, default_value_t)]
+    logging_format: LogFormat,
+    /// Number for the log level verbosity: 4 shows each pod, 6 everything
+    #[arg(
+        short,
+        long,
+        value_name = "LEVEL",
+        default_value_t = 0,
+        allow_negative_numbers = true
+    )]
+    v: i32,
+    /// Print version information and quit; =raw prints more
+    #[arg(long, value_name = "true|raw", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    version: Option<String>,
+
+    /// Plimsoll's own: stands for the host's name in the lease and in events
+    #[arg(long, value_name = "NAME", default_value = "")]
+    hostname_override: String,
+    /// For tests: adds a plugin that panics on pods with this label
+    #[arg(
+        long,
+        hide = true,
+        value_name = "LABEL",
+        env = "PLIMSOLL_TEST_PANIC_LABEL",
+        hide_env = true,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "plimsoll.dev/test-panic"
+    )]
+    enable_test_plugins: Option<String>,
+
+    #[arg(hide = true)]
+    arguments: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Leader election")]
+struct ElectionFlags {
+    /// Start as a candidate and schedule only while leading
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
+          default_missing_value = "true", action = ArgAction::Set, value_parser = parse_go_bool)]
+    leader_elect: bool,
+    /// How long a lease that is not renewed keeps other candidates away
+    #[arg(long, value_name = "DURATION", default_value = "15s", value_parser = parse_go_duration)]
+    leader_elect_lease_duration: Duration,
+    /// How long the leader tries to renew before it stops leading
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = parse_go_duration)]
+    leader_elect_renew_deadline: Duration,
+    /// Wait between tries to acquire or renew
+    #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = parse_go_duration)]
+    leader_elect_retry_period: Duration,
+    /// Kind of the lock; only leases
+    #[arg(long, value_name = "KIND", default_value = "leases")]
+    leader_elect_resource_lock: String,
+    /// Name of the Lease
+    #[arg(long, value_name = "NAME", default_value = "kube-scheduler")]
+    leader_elect_resource_name: String,
+    /// Namespace of the Lease
+    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
+    leader_elect_resource_namespace: String,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Health and metrics")]
+struct ServingFlags {
+    /// Address to serve HTTPS on
+    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
+    bind_address: IpAddr,
+    /// Port to serve HTTPS on; 0 for not at all
+    #[arg(long, value_name = "PORT", default_value_t = 10259, allow_negative_numbers = true)]
+    secure_port: i64,
+    /// Certificate for HTTPS; made in memory when there is none
+    #[arg(long, value_name = "FILE", default_value = "")]
+    tls_cert_file: String,
+    /// Private key of --tls-cert-file
+    #[arg(long, value_name = "FILE", default_value = "")]
+    tls_private_key_file: String,
+}
+
+/// What Go's `strconv.ParseBool` takes for a boolean.
+fn parse_go_bool(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "TRUE" | "true" | "True" => Ok(true),
+        "0" | "f" | "F" | "FALSE" | "false" | "False" => Ok(false),
+        _ => Err(format!("strconv.ParseBool: parsing {text:?}: invalid syntax")),
+    }
+}
+
+/// Reads the arguments after the program's name.
+///
+/// # Errors
+/// When a flag is unknown, not there yet, or has a value that it cannot have.
+pub fn parse(program: &str, arguments: impl IntoIterator<Item = OsString>) -> Result<Request, FlagError> {
+    let arguments = with_dashes(arguments);
+    let command = Flags::command().name("plimsoll").bin_name(program.to_owned());
+    let parsed = command
+        .try_get_matches_from(std::iter::once(program.into()).chain(arguments))
+        .and_then(|matches| Flags::from_arg_matches(&matches));
+    match parsed {
+        Ok(flags) => flags.request(program),
+        Err(error) if error.kind() == ErrorKind::DisplayHelp => Ok(Request::Print(error.to_string())),
+        Err(error) => Err(explain(&error)),
+    }
+}
+
+/// Words in names of flags may be parted by `_` as well as by `-`.
+fn with_dashes(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut flags = true;
+    let one = |argument: OsString| {
+        flags &= argument != OsStr::new("--");
+        let Some(flag) = argument
+            .to_str()
+            .and_then(|text| text.strip_prefix("--"))
+            .filter(|_| flags)
+        else {
+            return argument;
+        };
+        let (name, value) = flag.split_at(flag.find('=').unwrap_or(flag.len()));
+        format!("--{}{value}", name.replace('_', "-")).into()
+    };
+    arguments.into_iter().map(one).collect()
+}
+
+fn explain(error: &clap::Error) -> FlagError {
+    if error.kind() == ErrorKind::UnknownArgument
+        && let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg)
+    {
+        let name = flag.trim_start_matches('-');
+        if upstream::is_not_there_yet(name) {
+            return FlagError::NotYet(name.to_owned());
+        }
+    }
+    let text = error.to_string();
+    FlagError::Usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned())
+}
+
+fn given(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.is_empty())
+}
+
+impl Flags {
+    fn request(self, program: &str) -> Result<Request, FlagError> {
+        match self.version.as_deref() {
+            None | Some("false") => {}
+            Some("true") => return Ok(Request::Print(format!("{}\n", version::line()))),
+            Some("raw") => return Ok(Request::Print(format!("{}\n", version::raw()))),
+            Some(other) => {
+                return Err(FlagError::Usage(format!(
+                    "invalid value '{other}' for '--version': must be true, false or raw"
+                )));
+            }
+        }
+        if self.arguments.iter().any(|argument| !argument.is_empty()) {
+            return Err(FlagError::Arguments {
+                program: program.to_owned(),
+                arguments: self.arguments,
+            });
+        }
+        self.options().map(|options| Request::Run(Box::new(options)))
+    }
+
+    fn options(self) -> Result<Options, FlagError> {
+        Ok(Options {
+            access: Access {
+                kubeconfig: given(self.kubeconfig).map(PathBuf::from),
+                master: given(self.master),
+            },
+            config: SchedulerConfig {
+                leader_election: self.election.config()?,
+                client_connection: ClientConnection {
+                    qps: self.kube_api_qps,
+                    burst: self.kube_api_burst,
+                },
+                pod_max_in_unschedulable_pods_duration: self.pod_max_in_unschedulable_pods_duration,
+                ..SchedulerConfig::default()
+            },
+            listen: self.serving.listen()?,
+            logging: Logging {
+                format: self.logging_format,
+                verbosity: self.v,
+            },
+            host: given(self.hostname_override),
+            test_panic_label: self.enable_test_plugins,
+        })
+    }
+}
+
+impl ElectionFlags {
+    fn config(self) -> Result<ElectionConfig, FlagError> {
+        if self.leader_elect_resource_lock != "leases" {
+            return Err(FlagError::ResourceLock(self.leader_elect_resource_lock));
+        }
+        Ok(ElectionConfig {
+            leader_elect: self.leader_elect,
+            lease_duration: self.leader_elect_lease_duration,
+            renew_deadline: self.leader_elect_renew_deadline,
+            retry_period: self.leader_elect_retry_period,
+            resource_name: self.leader_elect_resource_name,
+            resource_namespace: self.leader_elect_resource_namespace,
+        })
+    }
+}
+
+impl ServingFlags {
+    fn listen(self) -> Result<Option<Listen>, FlagError> {
+        let port = u16::try_from(self.secure_port).map_err(|_| FlagError::SecurePort(self.secure_port))?;
+        let tls = match (given(self.tls_cert_file), given(self.tls_private_key_file)) {
+            (None, None) => TlsIdentity::SelfSigned,
+            (Some(certificate), Some(key)) => TlsIdentity::Files {
+                certificate: certificate.into(),
+                key: key.into(),
+            },
+            _ => return Err(FlagError::CertificateWithoutKey),
+        };
+        let listen = Listen {
+            address: SocketAddr::new(self.bind_address, port),
+            tls,
+        };
+        Ok(Some(listen).filter(|_| port != 0))
+    }
+}

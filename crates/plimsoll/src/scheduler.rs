@@ -1,0 +1,306 @@
+//! A scheduler process: from options and plugins to a running replica, and from its end to an exit code.
+
+mod identity;
+mod signals;
+mod test_panic;
+
+use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+use plimsoll_actors::effects::{Effects, PerformEffect};
+use plimsoll_actors::http_server::Listen;
+use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
+use plimsoll_client::{Access, ConnectError, SystemClock, connect};
+use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, SchedulerConfig};
+use plimsoll_framework::{Extensions, Profile, ProfileError, Registry};
+use plimsoll_telemetry::Metrics;
+
+use self::identity::Identity;
+use self::signals::Signals;
+use crate::logging::Logging;
+use crate::version;
+
+/// What the command line says.
+#[derive(Debug)]
+pub struct Options {
+    /// Where the API server is.
+    pub access: Access,
+    /// The configuration; its profiles are the builder's.
+    pub config: SchedulerConfig,
+    /// Where to serve health and metrics, if at all.
+    pub listen: Option<Listen>,
+    /// What is logged; see [`crate::logging::install`].
+    pub logging: Logging,
+    /// Stands for the host's name.
+    pub host: Option<String>,
+    /// Pods with this label make a plugin panic. For tests of what happens then.
+    pub test_panic_label: Option<String>,
+}
+
+/// Why a scheduler did not start, or ended with something amiss. The process ends with code 1.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The durations of leader election do not fit together.
+    #[error("couldn't create leader elector: {0}")]
+    Election(#[from] ElectionConfigError),
+    /// The API server's address or our credentials are unusable.
+    #[error("cannot connect to the API server")]
+    Connect(#[from] ConnectError),
+    /// A profile names plugins that cannot be put together.
+    #[error("initializing profiles: {0}")]
+    Profile(#[from] ProfileError),
+    /// No signals can be received.
+    #[error("cannot listen for signals")]
+    Signals(#[source] std::io::Error),
+    /// An actor did not start: most often, the port is taken.
+    #[error("cannot start: {0}")]
+    Start(String),
+    /// Something broke that the replica cannot mend.
+    #[error("{0}")]
+    Failed(String),
+    /// Without leader election there is no orderly end: kube-scheduler's word and exit code.
+    #[error("finished without leader elect")]
+    WithoutElection,
+}
+
+/// A scheduler with its plugins, ready to run.
+pub struct Scheduler {
+    registry: Registry,
+    profiles: Vec<ProfileConfig>,
+    effects: Effects,
+}
+
+impl Scheduler {
+    /// Starts from kube-scheduler's default profile.
+    pub fn builder() -> SchedulerBuilder {
+        SchedulerBuilder {
+            scheduler: Self {
+                registry: plimsoll_plugins::registry(),
+                profiles: vec![ProfileConfig::default()],
+                effects: Effects::default(),
+            },
+        }
+    }
+
+    /// Runs until SIGTERM or SIGINT, or until something is beyond repair. `Ok` is exit code 0, `Err` is 1.
+    ///
+    /// A second signal ends the process at once with code 1.
+    ///
+    /// # Errors
+    /// When the scheduler does not start, or does not end in order.
+    pub async fn run(mut self, options: Options) -> Result<(), RunError> {
+        crate::install_crypto_provider();
+        if let Some(label) = &options.test_panic_label {
+            tracing::warn!(label, "A plugin for tests is on: it panics on pods with this label");
+            let extensions = test_panic::extensions(label.clone());
+            self.add(test_panic::NAME, 0, move || Ok(extensions.clone()));
+        }
+        let mut signals = Signals::listen().map_err(RunError::Signals)?;
+        let leader_elect = options.config.leader_election.leader_elect;
+        let mut running = self.start(options).await?;
+        match until_ended(&mut running, &mut signals).await {
+            Exit::Terminated if leader_elect => Ok(()),
+            Exit::Terminated => Err(RunError::WithoutElection),
+            Exit::Failed(why) => Err(RunError::Failed(why)),
+        }
+    }
+
+    fn add(
+        &mut self,
+        name: &'static str,
+        weight: i32,
+        constructor: impl Fn() -> Result<Extensions, String> + Send + Sync + 'static,
+    ) {
+        self.registry.add(name, constructor);
+        for profile in &mut self.profiles {
+            // One that takes the place of an in-tree plugin keeps that one's place and weight.
+            if !profile.plugins.iter().any(|plugin| plugin.name == name) {
+                profile.plugins.push(PluginRef::new(name, weight));
+            }
+        }
+    }
+
+    fn assemble(&self) -> Result<Vec<Arc<Profile>>, ProfileError> {
+        self.profiles
+            .iter()
+            .map(|profile| Profile::assemble(profile, &self.registry).map(Arc::new))
+            .collect()
+    }
+
+    async fn start(self, options: Options) -> Result<RunningReplica, RunError> {
+        let Identity { host, lease, seed } = Identity::new(options.host);
+        tracing::info!(
+            version = version::VERSION,
+            identity = lease,
+            "Starting Kubernetes Scheduler"
+        );
+        for missing in plimsoll_plugins::missing() {
+            tracing::warn!(plugin = missing.plugin, "Not there yet: {}", missing.what);
+        }
+        let profiles = self.assemble()?;
+        let config = SchedulerConfig {
+            profiles: self.profiles,
+            ..options.config
+        };
+        if config.leader_election.leader_elect {
+            config.leader_election.validate()?;
+        }
+        let clock = Arc::new(SystemClock);
+        let connections = connect(
+            &options.access,
+            &config.client_connection,
+            &config.leader_election,
+            Arc::clone(&clock) as _,
+        )
+        .await?;
+        let replica = Replica {
+            identity: lease,
+            host,
+            config,
+            profiles,
+            effects: self.effects,
+            connections,
+            listen: options.listen.map(on_all_families),
+            seed,
+            clock,
+            metrics: Arc::new(Metrics::new()),
+            tap: None,
+        };
+        replica
+            .start()
+            .await
+            .map_err(|error| RunError::Start(error.to_string()))
+    }
+}
+
+impl std::fmt::Debug for Scheduler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler")
+            .field("registry", &self.registry)
+            .field("effects", &self.effects)
+            .finish_non_exhaustive()
+    }
+}
+
+/// `0.0.0.0` means every address of the host, IPv6 ones included, as it does in Go.
+fn on_all_families(mut listen: Listen) -> Listen {
+    let every = Ipv6Addr::UNSPECIFIED;
+    // A host without IPv6 refuses the probe.
+    if listen.address.ip().is_unspecified() && UdpSocket::bind((every, 0)).is_ok() {
+        listen.address = SocketAddr::new(every.into(), listen.address.port());
+    }
+    listen
+}
+
+async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exit {
+    #[expect(clippy::disallowed_macros, reason = "biased")]
+    let ended = tokio::select! {
+        biased;
+        exit = running.ended() => Some(exit),
+        () = signals.next() => None,
+    };
+    if let Some(exit) = ended {
+        return exit;
+    }
+    running.shutdown();
+    #[expect(clippy::disallowed_macros, reason = "biased")]
+    let ended = tokio::select! {
+        biased;
+        exit = running.ended() => exit,
+        () = signals.next() => {
+            tracing::error!("A second signal: ending at once");
+            std::process::exit(1)
+        }
+    };
+    ended
+}
+
+/// Puts a [`Scheduler`] together.
+#[derive(Debug)]
+pub struct SchedulerBuilder {
+    scheduler: Scheduler,
+}
+
+impl SchedulerBuilder {
+    /// Adds a plugin to the default profile, behind the others; its weight counts if it scores. A plugin with the name
+    /// of an in-tree one takes that one's place.
+    #[must_use]
+    pub fn plugin(
+        mut self,
+        name: &'static str,
+        weight: i32,
+        constructor: impl Fn() -> Result<Extensions, String> + Send + Sync + 'static,
+    ) -> Self {
+        self.scheduler.add(name, weight, constructor);
+        self
+    }
+
+    /// Says who performs the effects that a plugin asks for.
+    #[must_use]
+    pub fn effect_performer(mut self, plugin: &'static str, performer: Arc<dyn PerformEffect>) -> Self {
+        self.scheduler.effects.add(plugin, performer);
+        self
+    }
+
+    /// The scheduler.
+    pub fn build(self) -> Scheduler {
+        self.scheduler
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flags;
+
+    fn options(flags: &[&str]) -> Options {
+        match flags::parse("plimsoll", flags.iter().map(Into::into)) {
+            Ok(flags::Request::Run(options)) => *options,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn refusal(flags: &[&str]) -> String {
+        Scheduler::builder()
+            .build()
+            .start(options(flags))
+            .await
+            .err()
+            .expect("it cannot start")
+            .to_string()
+    }
+
+    #[test]
+    fn a_plugin_from_outside_joins_the_default_profile_once() {
+        let label = || test_panic::extensions("a".to_owned());
+        let scheduler = Scheduler::builder()
+            .plugin("Mine", 3, move || Ok(label()))
+            .plugin("NodeName", 7, move || Ok(label()))
+            .build();
+        let plugins = &scheduler.profiles[0].plugins;
+        assert_eq!(plugins.last(), Some(&PluginRef::new("Mine", 3)));
+        assert_eq!(plugins.iter().filter(|plugin| plugin.name == "NodeName").count(), 1);
+        let profiles = scheduler.assemble().unwrap();
+        let filters: Vec<_> = profiles[0].filter.iter().map(|filter| filter.name()).collect();
+        assert_eq!(filters.iter().filter(|name| **name == test_panic::NAME).count(), 2);
+        assert!(!filters.contains(&"NodeName"));
+    }
+
+    #[tokio::test]
+    async fn durations_that_do_not_fit_are_told_in_the_words_of_client_go() {
+        assert_eq!(
+            refusal(&["--leader-elect-lease-duration=10s"]).await,
+            "couldn't create leader elector: leaseDuration must be greater than renewDeadline"
+        );
+    }
+
+    #[tokio::test]
+    async fn durations_do_not_matter_without_an_election() {
+        let flags = [
+            "--leader-elect=false",
+            "--leader-elect-lease-duration=10s",
+            "--kubeconfig=/nowhere",
+        ];
+        assert_eq!(refusal(&flags).await, "cannot connect to the API server");
+    }
+}
