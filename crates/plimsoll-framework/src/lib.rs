@@ -10,6 +10,7 @@ mod cluster_event;
 mod cycle_state;
 mod effect;
 mod extension;
+mod guard;
 mod per_node;
 mod profile;
 mod registry;
@@ -24,6 +25,7 @@ pub use extension::{
     Plugin, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
     QueueOrder, QueueSort, Reserve, Score,
 };
+pub use guard::guarded;
 pub use per_node::{PerNodeFilter, PerNodeRejection, PerNodeScore};
 pub use profile::{Profile, ProfileError, WeightedScore};
 pub use registry::{PluginConstructor, Registry};

@@ -28,8 +28,9 @@ mod records;
 mod worth;
 
 pub use config::QueueConfig;
+
 pub use event::{UpdateEvents, node_update_events, pod_update_events};
 pub use metrics::QueueMetrics;
-pub use outcome::{Outcome, PoppedPod, QueueError};
+pub use outcome::{Outcome, PoppedPod, QueueError, SET_ASIDE_MESSAGE};
 pub use place::{Counts, Place};
 pub use queue::SchedulingQueue;

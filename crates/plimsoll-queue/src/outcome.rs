@@ -60,3 +60,7 @@ pub enum QueueError {
         place: Place,
     },
 }
+
+/// How the condition of a pod begins that was set aside. Whoever settles a pod as [`Outcome::SetAside`] writes it, so that
+/// the queue of the next term knows the pod again.
+pub const SET_ASIDE_MESSAGE: &str = "deciding the pod panicked";

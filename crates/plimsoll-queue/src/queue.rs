@@ -311,7 +311,7 @@ impl SchedulingQueue {
         );
     }
 
-    fn set_aside(&mut self, slot: Slot, now: Moment) {
+    pub(super) fn set_aside(&mut self, slot: Slot, now: Moment) {
         let record = &mut self.records[slot];
         record.errors = record.errors.saturating_add(1);
         record.timestamp = now;

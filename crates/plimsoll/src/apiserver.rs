@@ -67,7 +67,6 @@ pub(crate) async fn run(flags: ApiServerFlags) -> anyhow::Result<ExitCode> {
             server.reap_terminated_pods();
         }
     };
-    #[expect(clippy::disallowed_macros, reason = "biased")]
     let signalled = tokio::select! {
         biased;
         signalled = stop_signal() => signalled,

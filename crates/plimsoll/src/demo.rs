@@ -38,7 +38,6 @@ pub(crate) struct DemoFlags {
 /// Plays the show. Code 1 when the check at its end finds anything wrong.
 pub(crate) async fn run(flags: DemoFlags) -> anyhow::Result<ExitCode> {
     let mut show = Show::open(flags.seed).await?;
-    #[expect(clippy::disallowed_macros, reason = "biased")]
     let played = tokio::select! {
         biased;
         signalled = stop_signal() => {
@@ -53,7 +52,6 @@ pub(crate) async fn run(flags: DemoFlags) -> anyhow::Result<ExitCode> {
     };
     if flags.keep {
         show.invite()?;
-        #[expect(clippy::disallowed_macros, reason = "biased")]
         let ended = tokio::select! {
             biased;
             signalled = stop_signal() => signalled.map_err(Into::into),
@@ -69,7 +67,6 @@ pub(crate) async fn run(flags: DemoFlags) -> anyhow::Result<ExitCode> {
 pub(crate) async fn stop_signal() -> std::io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    #[expect(clippy::disallowed_macros, reason = "biased")]
     let _ = tokio::select! {
         biased;
         one = terminate.recv() => one,

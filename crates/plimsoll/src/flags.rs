@@ -134,6 +134,7 @@ struct Flags {
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Leader election")]
+#[expect(clippy::struct_field_names, reason = "clap names the flags after the fields")]
 struct ElectionFlags {
     /// Start as a candidate and schedule only while leading
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",

@@ -14,6 +14,8 @@
 //! }
 //! ```
 
+#![allow(clippy::disallowed_macros, reason = "each select here is biased")]
+
 pub mod flags;
 pub mod logging;
 mod scheduler;

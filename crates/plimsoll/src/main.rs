@@ -1,5 +1,7 @@
 //! The `plimsoll` program: the scheduler, and in its company a demo and a test API server.
 
+#![allow(clippy::disallowed_macros, reason = "each select here is biased")]
+
 mod apiserver;
 mod cli;
 mod demo;

@@ -193,7 +193,6 @@ fn on_all_families(mut listen: Listen) -> Listen {
 }
 
 async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exit {
-    #[expect(clippy::disallowed_macros, reason = "biased")]
     let ended = tokio::select! {
         biased;
         exit = running.ended() => Some(exit),
@@ -203,7 +202,6 @@ async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exi
         return exit;
     }
     running.shutdown();
-    #[expect(clippy::disallowed_macros, reason = "biased")]
     let ended = tokio::select! {
         biased;
         exit = running.ended() => exit,

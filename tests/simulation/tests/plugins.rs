@@ -267,3 +267,23 @@ fn more_panics_than_a_term_bears_end_it_and_a_standby_takes_over() {
         world.check();
     });
 }
+#[test]
+fn good_pods_behind_many_poisonous_ones_are_placed_in_the_end() {
+    run(async {
+        let world = World::new(66);
+        world.add_node(workload::node("n1", 4000, 8000, 110));
+        let _first = world.start("replica-a", setup()).await;
+        let _second = world.start("replica-b", setup()).await;
+        world.pass(5 * SECOND).await;
+        for number in 0..20 {
+            world.add_pod(labelled(&format!("poison-{number}"), 10, "poison", "yes"));
+        }
+        world.add_pod(workload::pod("zz-good", 100, 10));
+        world
+            .until("the good pod is bound", 120 * SECOND, || {
+                world.node_of("zz-good").is_some()
+            })
+            .await;
+        world.check();
+    });
+}

@@ -7,7 +7,7 @@ use plimsoll_engine::{
     DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note, status_report,
 };
 use plimsoll_model::{Moment, Pod, Timestamp};
-use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod};
+use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod, SET_ASIDE_MESSAGE};
 use plimsoll_telemetry::AttemptResult;
 
 use super::SchedulingCycleState;
@@ -72,7 +72,7 @@ impl SchedulingCycleState {
 
     /// Deciding the pod panicked: it waits as long as a pod may, or until somebody changes it.
     pub(super) fn set_aside(&mut self, popped: &PoppedPod, panic: &str, now: Moment) {
-        let message = format!("deciding the pod panicked: {panic}");
+        let message = format!("{SET_ASIDE_MESSAGE}: {panic}");
         self.settle(&popped.pod, QueueOutcome::SetAside);
         self.explain(
             &popped.pod,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use plimsoll_framework::{BindAction, Code, Effect, EffectReply, PreBindOutcome, Status};
+use plimsoll_framework::{BindAction, Code, Effect, EffectReply, PreBindOutcome, Status, guarded};
 use plimsoll_model::{Moment, Pod, Seq};
 
 use super::claiming::unreserve;
@@ -15,8 +15,8 @@ use crate::{ClaimId, ClaimState, Ending, Failure, FailureReason, Notice};
 enum Next {
     PreBind(Effect),
     Send,
-    /// No bind plugin binds.
-    NoBind,
+    /// A plugin panicked, or (without a text) no bind plugin binds.
+    Fail(String),
 }
 
 impl Engine {
@@ -44,24 +44,30 @@ impl Engine {
                 self.send_pre_bind(id, effect, out);
             }
             Next::Send => self.advance_claim(id, Input::Cleared, now, out),
-            Next::NoBind => self.fail_waiting(id, error(String::new(), self.applied), now, out),
+            Next::Fail(message) => self.fail_waiting(id, error(message, self.applied), now, out),
         }
     }
 
     fn next_for(&mut self, id: ClaimId) -> Next {
         let Some(record) = self.records.get_mut(id) else {
-            return Next::NoBind;
+            return Next::Fail(String::new());
         };
         let plan = Arc::clone(&record.plan);
         let (pod, node) = (Arc::clone(record.claim.pod()), record.claim.node());
         while let Some(plugin) = plan.profile.pre_bind.get(record.next_pre_bind) {
             record.next_pre_bind += 1;
-            if let PreBindOutcome::Needs(request) = plugin.pre_bind(&pod, &record.state, node) {
-                record.pre_bind_under_way = true;
-                return Next::PreBind(Effect {
-                    plugin: plugin.name(),
-                    request,
-                });
+            match guarded(|| plugin.pre_bind(&pod, &record.state, node)) {
+                Ok(PreBindOutcome::Skip) => {}
+                Ok(PreBindOutcome::Needs(request)) => {
+                    record.pre_bind_under_way = true;
+                    return Next::PreBind(Effect {
+                        plugin: plugin.name(),
+                        request,
+                    });
+                }
+                Err(panic) => {
+                    return Next::Fail(format!("running PreBind plugin {:?}: panicked: {panic}", plugin.name()));
+                }
             }
         }
         match plan
@@ -72,7 +78,7 @@ impl Engine {
                 record.bind_plugin = plugin.name();
                 Next::Send
             }
-            None => Next::NoBind,
+            None => Next::Fail(String::new()),
         }
     }
 
@@ -207,7 +213,8 @@ impl Engine {
         let pod = Arc::clone(record.claim.pod());
         let node = CompactString::from(record.claim.node());
         for plugin in &record.plan.profile.post_bind {
-            plugin.post_bind(&pod, &node);
+            // The pod is bound whatever its plugin makes of that; the panic hook has told of the panic.
+            let _ = guarded(|| plugin.post_bind(&pod, &node));
         }
         out.push(Notice::Bound {
             claim: id,

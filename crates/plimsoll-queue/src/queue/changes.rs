@@ -21,6 +21,15 @@ const NODE_DELETE: ClusterEvent = ClusterEvent::new(EventResource::Node, Action:
 /// ends in, the pod is tried again.
 const BACK_AGAIN: ClusterEvent = ClusterEvent::labelled("UnschedulablePodAdd");
 
+/// Whether an earlier term set the pod aside, as its condition tells: its successor would only meet the same panic, and
+/// with enough such pods no term would ever come to the others.
+fn was_set_aside(pod: &Pod) -> bool {
+    pod.status
+        .pod_scheduled
+        .as_deref()
+        .is_some_and(|condition| condition.message.starts_with(crate::SET_ASIDE_MESSAGE))
+}
+
 /// What kube-scheduler's informer handlers do, as far as they concern the queue.
 impl SchedulingQueue {
     /// Applies the next change of the stream.
@@ -169,7 +178,11 @@ impl SchedulingQueue {
 
     fn enqueue(&mut self, pod: &Arc<Pod>, profile: u16, event: ClusterEvent, now: Moment) {
         let slot = self.create(Arc::clone(pod), profile, now);
-        self.enter_active(slot, event, now);
+        if was_set_aside(pod) {
+            self.set_aside(slot, now);
+        } else {
+            self.enter_active(slot, event, now);
+        }
     }
 
     fn forget_pod(&mut self, pod: &Pod) {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use plimsoll_framework::ClusterEvent;
+use plimsoll_framework::{ClusterEvent, guarded};
 use plimsoll_model::{Moment, Pod, Seq};
 
 use super::{BACKOFF_COMPLETE, SchedulingQueue, UNSCHEDULABLE_TIMEOUT};
@@ -199,9 +199,10 @@ impl SchedulingQueue {
         };
         let plugins = &profile.pre_enqueue;
         let holds = |gate: u16| {
-            plugins
-                .get(usize::from(gate))
-                .is_some_and(|plugin| plugin.pre_enqueue(&record.pod).is_err())
+            plugins.get(usize::from(gate)).is_some_and(|plugin| {
+                // A plugin that panics at a pod holds it like one that refuses: until the deadline of parked pods.
+                !matches!(guarded(|| plugin.pre_enqueue(&record.pod)), Ok(Ok(())))
+            })
         };
         if record.gate.is_some_and(holds) {
             return false;

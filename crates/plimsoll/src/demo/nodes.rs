@@ -45,7 +45,7 @@ fn node(number: usize, zone: &str) -> Value {
                 "node.kubernetes.io/instance-type": kind,
                 "topology.kubernetes.io/region": "region-1",
                 "topology.kubernetes.io/zone": zone,
-                "disk": if number % 3 == 0 { "ssd" } else { "hdd" },
+                "disk": if number.is_multiple_of(3) { "ssd" } else { "hdd" },
                 "accelerator": if has_devices { "gpu" } else { "none" },
             },
         },

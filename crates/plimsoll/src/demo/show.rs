@@ -179,7 +179,6 @@ impl Show {
         let deadline = tokio::time::sleep(PATIENCE);
         let mut deadline = std::pin::pin!(deadline);
         loop {
-            #[expect(clippy::disallowed_macros, reason = "biased")]
             let late = tokio::select! {
                 biased;
                 () = deadline.as_mut() => true,

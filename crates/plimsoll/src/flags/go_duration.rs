@@ -115,7 +115,7 @@ mod tests {
             ("1m30s", Duration::from_secs(90)),
             ("30s1m", Duration::from_secs(90)),
             ("500ms", Duration::from_millis(500)),
-            ("1.5h", Duration::from_secs(5_400)),
+            ("1.5h", Duration::from_mins(90)),
             (".5s", Duration::from_millis(500)),
             ("5.s", Duration::from_secs(5)),
             ("3us", Duration::from_micros(3)),

@@ -17,7 +17,6 @@ impl Signals {
 
     /// Waits for the next one.
     pub(super) async fn next(&mut self) {
-        #[expect(clippy::disallowed_macros, reason = "biased")]
         let _ = tokio::select! {
             biased;
             one = self.terminate.recv() => one,

@@ -49,7 +49,7 @@ impl Fixture {
             .collect()
     }
 
-    fn binding(&self) -> WriteJob {
+    fn binding() -> WriteJob {
         let claim = plimsoll_engine::ClaimId::new(1);
         let pod = std::sync::Arc::new(pod("a").build());
         WriteJob::Bind {
@@ -90,10 +90,10 @@ fn a_failed_patch_is_tried_four_times_further_and_further_apart() {
 #[test]
 fn a_binding_does_not_overtake_what_explains_why_there_was_none() {
     let mut f = Fixture::new();
-    assert!(f.writes.after(&f.uid.clone(), f.binding()).is_some());
+    assert!(f.writes.after(&f.uid.clone(), Fixture::binding()).is_some());
     f.submit("one");
     f.submit("outdated");
-    assert!(f.writes.after(&f.uid.clone(), f.binding()).is_none());
+    assert!(f.writes.after(&f.uid.clone(), Fixture::binding()).is_none());
     let conflict = PatchReply::Conflict { message: String::new() };
     assert_eq!(f.answered(&conflict), ["bind to n"]);
     assert!(f.writes.is_empty());
