@@ -1,6 +1,6 @@
 //! `EventRecorder`: tells users what happens to their pods, without ever holding a decision up.
 //!
-//! Events are many and matter less than bindings: at most [`QUEUE`] wait and [`IN_FLIGHT`] are being written; what comes
+//! Events are many and matter less than bindings: at most 1000 wait and 4 are being written; what comes
 //! on top is dropped and counted, as client-go does.
 
 mod series;
