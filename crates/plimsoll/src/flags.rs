@@ -99,7 +99,7 @@ struct Flags {
     /// How log lines look
     #[arg(long, value_enum, default_value_t)]
     logging_format: LogFormat,
-    /// Number for the log level verbosity: 4 shows each pod, 6 everything
+    /// Number for the log level verbosity: 4 adds the steps of each attempt, 6 everything
     #[arg(
         short,
         long,

@@ -20,7 +20,7 @@ pub enum LogFormat {
 pub struct Logging {
     /// How a line looks.
     pub format: LogFormat,
-    /// `-v`, on klog's scale: 4 shows what happens to each pod, 6 every message.
+    /// `-v`, on klog's scale: 4 adds the steps of each attempt, 6 everything.
     pub verbosity: i32,
 }
 

@@ -14,6 +14,7 @@ use plimsoll_client::{Access, ConnectError, SystemClock, connect};
 use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, SchedulerConfig};
 use plimsoll_framework::{Extensions, Profile, ProfileError, Registry};
 use plimsoll_telemetry::Metrics;
+use ractor::SpawnErr;
 
 use self::identity::Identity;
 use self::signals::Signals;
@@ -42,13 +43,13 @@ pub struct Options {
 pub enum RunError {
     /// The durations of leader election do not fit together.
     #[error("couldn't create leader elector: {0}")]
-    Election(#[from] ElectionConfigError),
+    Election(ElectionConfigError),
     /// The API server's address or our credentials are unusable.
     #[error("cannot connect to the API server")]
     Connect(#[from] ConnectError),
     /// A profile names plugins that cannot be put together.
     #[error("initializing profiles: {0}")]
-    Profile(#[from] ProfileError),
+    Profile(ProfileError),
     /// No signals can be received.
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
@@ -137,13 +138,13 @@ impl Scheduler {
         for missing in plimsoll_plugins::missing() {
             tracing::warn!(plugin = missing.plugin, "Not there yet: {}", missing.what);
         }
-        let profiles = self.assemble()?;
+        let profiles = self.assemble().map_err(RunError::Profile)?;
         let config = SchedulerConfig {
             profiles: self.profiles,
             ..options.config
         };
         if config.leader_election.leader_elect {
-            config.leader_election.validate()?;
+            config.leader_election.validate().map_err(RunError::Election)?;
         }
         let clock = Arc::new(SystemClock);
         let connections = connect(
@@ -166,10 +167,7 @@ impl Scheduler {
             metrics: Arc::new(Metrics::new()),
             tap: None,
         };
-        replica
-            .start()
-            .await
-            .map_err(|error| RunError::Start(error.to_string()))
+        replica.start().await.map_err(|error| RunError::Start(reason(error)))
     }
 }
 
@@ -190,6 +188,17 @@ fn on_all_families(mut listen: Listen) -> Listen {
         listen.address = SocketAddr::new(every.into(), listen.address.port());
     }
     listen
+}
+
+/// What went wrong in an actor that did not start, without the words of the actors above it.
+fn reason(error: SpawnErr) -> String {
+    match error {
+        SpawnErr::StartupFailed(inner) => match inner.downcast::<SpawnErr>() {
+            Ok(inner) => reason(*inner),
+            Err(inner) => inner.to_string(),
+        },
+        other => other.to_string(),
+    }
 }
 
 async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exit {
@@ -290,6 +299,12 @@ mod tests {
             refusal(&["--leader-elect-lease-duration=10s"]).await,
             "couldn't create leader elector: leaseDuration must be greater than renewDeadline"
         );
+    }
+
+    #[test]
+    fn an_error_names_its_cause_and_not_the_actors_in_between() {
+        let inner = SpawnErr::StartupFailed("the port is taken".into());
+        assert_eq!(reason(SpawnErr::StartupFailed(Box::new(inner))), "the port is taken");
     }
 
     #[tokio::test]
