@@ -109,7 +109,11 @@ impl TermToken {
         }
         let id = writes.next;
         writes.next += 1;
-        writes.under_way.insert(id, now + self.write_timeout);
+        // We wait for it no longer than the write time-out, so it is on its way by then; the server's own time-out begins
+        // when it arrives.
+        writes
+            .under_way
+            .insert(id, now + self.write_timeout + self.server_timeout());
         drop(writes);
         Some(WriteUnderWay {
             token: Arc::clone(self),
@@ -250,8 +254,8 @@ mod tests {
         let token = token();
         let write = token.begin(at(101)).unwrap();
         assert_eq!(token.under_way(), 1);
-        assert!(!token.is_decided(at(105)));
-        assert!(token.is_decided(at(106)));
+        assert!(!token.is_decided(at(109)));
+        assert!(token.is_decided(at(110)));
         write.answered();
         assert_eq!(token.under_way(), 0);
         assert!(token.is_decided(at(101)));
@@ -262,7 +266,7 @@ mod tests {
         let token = token();
         drop(token.begin(at(103)).unwrap());
         drop(token.begin(at(101)).unwrap());
-        assert_eq!(token.undecided_until(), at(108));
+        assert_eq!(token.undecided_until(), at(112));
     }
 
     #[tokio::test(start_paused = true)]
@@ -272,7 +276,7 @@ mod tests {
         let write = token.begin(clock.now()).unwrap();
         drop(token.begin(clock.now()).unwrap());
         token.decided(&clock).await;
-        assert_eq!(clock.now(), at(5));
+        assert_eq!(clock.now(), at(9));
         drop(write);
 
         let write = token.begin(clock.now()).unwrap();
@@ -281,7 +285,7 @@ mod tests {
             write.answered();
         };
         tokio::join!(biased; token.decided(&clock), answer);
-        assert_eq!(clock.now(), at(6));
+        assert_eq!(clock.now(), at(10));
     }
 
     #[test]

@@ -14,7 +14,7 @@
 //! }
 //! ```
 
-#![allow(clippy::disallowed_macros, reason = "each select here is biased")]
+#![expect(clippy::disallowed_macros, reason = "each select here is biased")]
 
 pub mod flags;
 pub mod logging;

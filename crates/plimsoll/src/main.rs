@@ -1,6 +1,6 @@
 //! The `plimsoll` program: the scheduler, and in its company a demo and a test API server.
 
-#![allow(clippy::disallowed_macros, reason = "each select here is biased")]
+#![expect(clippy::disallowed_macros, reason = "each select here is biased")]
 
 mod apiserver;
 mod cli;

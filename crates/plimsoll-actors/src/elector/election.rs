@@ -175,6 +175,11 @@ impl Election {
             return self.answer_to_write(answer, now);
         }
         match answer {
+            // Deleted while somebody holds it: the holder does not know and goes on until it next renews. client-go would
+            // create it at once, and two would lead.
+            Answer::NotFound if self.is_kept_by_another(now) => Next::NotHeld {
+                retry_at: self.candidate_retry(now),
+            },
             Answer::NotFound => {
                 self.writing = true;
                 self.sent_at = now;
@@ -319,6 +324,13 @@ impl Election {
         let duration = self.config.lease_duration;
         let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
         i32::try_from(seconds).unwrap_or(i32::MAX)
+    }
+
+    fn is_kept_by_another(&self, now: Moment) -> bool {
+        self.observed.as_ref().is_some_and(|observed| {
+            let holder = &observed.stored.record.holder;
+            !holder.is_empty() && *holder != self.identity && observed.is_valid(now)
+        })
     }
 
     /// Retry period × (1 + up to 1.2), so that candidates do not act in step.

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use plimsoll_client::{NotSent, PatchReply, PodStatusPatch};
+use plimsoll_client::{NominationPatch, NotSent, PatchReply, PodStatusPatch};
 use plimsoll_model::{Moment, ObjectName, Uid};
 
 use crate::binding_workers::WriteJob;
@@ -17,6 +17,17 @@ fn is_retryable(reply: &PatchReply) -> bool {
         PatchReply::Conflict { .. } | PatchReply::Unknown { .. } | PatchReply::Throttled { .. } => true,
         PatchReply::NotSent(reason) => *reason != NotSent::TermOver,
         PatchReply::Patched | PatchReply::NotFound | PatchReply::Refused { .. } => false,
+    }
+}
+
+/// Both in one: what the newer says nothing about stays as the older has it.
+fn merged(older: PodStatusPatch, newer: PodStatusPatch) -> PodStatusPatch {
+    PodStatusPatch {
+        condition: newer.condition.or(older.condition),
+        nominated_node_name: match newer.nominated_node_name {
+            NominationPatch::Keep => older.nominated_node_name,
+            said => said,
+        },
     }
 }
 
@@ -51,7 +62,10 @@ impl StatusWrites {
     /// A patch to write; the job to hand out now, unless an earlier patch of the pod is under way.
     pub(super) fn submit(&mut self, uid: &Uid, name: &ObjectName, patch: PodStatusPatch) -> Option<WriteJob> {
         if let Some(write) = self.pods.get_mut(uid) {
-            write.newer = Some(patch);
+            write.newer = Some(match write.newer.take() {
+                Some(older) => merged(older, patch),
+                None => patch,
+            });
             return None;
         }
         let write = Write {

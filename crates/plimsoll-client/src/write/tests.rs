@@ -116,7 +116,10 @@ async fn a_lost_or_late_or_cut_answer_is_unknown_until_the_time_out() {
         let token = token();
         let reply = client.bind(&token, &a_pod(), "n1").await;
         assert!(matches!(reply, BindReply::Unknown { .. }), "{reply:?}");
-        assert_eq!(token.undecided_until(), Moment::ZERO + WRITE_TIMEOUT);
+        assert_eq!(
+            token.undecided_until(),
+            Moment::ZERO + WRITE_TIMEOUT + token.server_timeout()
+        );
     }
 }
 
@@ -129,7 +132,7 @@ async fn a_writer_that_is_dropped_leaves_its_write_undecided() {
     assert!(gave_up.is_err());
     assert_eq!(
         (token.under_way(), token.undecided_until()),
-        (0, Moment::ZERO + WRITE_TIMEOUT)
+        (0, Moment::ZERO + WRITE_TIMEOUT + token.server_timeout())
     );
 }
 

@@ -230,3 +230,18 @@ fn a_part_of_a_second_counts_as_a_whole_one_in_the_record() {
     let next = election.answer(Answer::NotFound, at(1), WALL);
     assert_eq!(written(&next).duration_seconds, 16);
 }
+
+#[test]
+fn a_lease_deleted_under_its_holder_is_not_created_before_it_would_have_run_out() {
+    let mut election = election("me");
+    election.begin(at(100), WALL);
+    election.answer(Answer::Lease(held_by("other", 1)), at(100), WALL);
+    election.begin(at(110), WALL);
+    assert!(matches!(
+        election.answer(Answer::NotFound, at(110), WALL),
+        Next::NotHeld { .. }
+    ));
+    election.begin(at(116), WALL);
+    let create = election.answer(Answer::NotFound, at(116), WALL);
+    assert_eq!(written(&create).holder, "me");
+}
