@@ -22,7 +22,12 @@ impl Alarm {
         message: impl FnOnce() -> M + Send + 'static,
     ) {
         let Some(at) = at else { return };
-        if self.armed.as_ref().is_some_and(|(armed, _)| *armed <= at) {
+        // A call that is overdue and has not come was set before the machine slept; its timer did not count that time.
+        if self
+            .armed
+            .as_ref()
+            .is_some_and(|(armed, call)| *armed <= at && (*armed > now || call.is_finished()))
+        {
             return;
         }
         self.disarm();

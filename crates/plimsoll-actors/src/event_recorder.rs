@@ -1,6 +1,6 @@
 //! `EventRecorder`: tells users what happens to their pods, without ever holding a decision up.
 //!
-//! Events are many and matter less than bindings: at most 1000 wait and 4 are being written; what comes
+//! Events are many and matter less than bindings: at most 1000 wait and 16 are being written; what comes
 //! on top is dropped and counted, as client-go does.
 
 mod series;
@@ -24,7 +24,7 @@ use crate::mailbox::{Mailbox, Summary};
 const QUEUE: usize = 1000;
 
 /// Enough to keep up with binding on one API server, few enough not to compete with it.
-const IN_FLIGHT: usize = 4;
+const IN_FLIGHT: usize = 16;
 
 /// Connection failures are retried this often, this far apart, as client-go does.
 const TRIES: u32 = 12;

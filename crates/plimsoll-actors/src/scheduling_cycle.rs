@@ -143,6 +143,8 @@ struct Attempted {
     initial_attempt: Option<Moment>,
     flushed: bool,
     begun: Moment,
+    /// The chosen node was written to the pod's status, which the pod as we know it does not show.
+    expected: bool,
 }
 
 /// What the cycle actor owns.
@@ -216,6 +218,7 @@ impl SchedulingCycleState {
                 initial_attempt: popped.initial_attempt,
                 flushed: popped.flushed,
                 begun: now,
+                expected: false,
             },
         );
         self.current = Some(popped);

@@ -60,12 +60,14 @@ pub enum ConnectError {
     Credentials(#[source] Box<kube::Error>),
 }
 
-/// The two ways to the API server that a scheduler keeps apart: a full rate limit or a stuck request on one must not
+/// The ways to the API server that a scheduler keeps apart: a full rate limit or a stuck request on one must not
 /// keep the other from renewing the lease.
 #[derive(Debug, Clone)]
 pub struct Connections {
-    /// For everything but the lease.
+    /// For pods and nodes.
     pub main: ApiClient,
+    /// For events, under a limit of its own as in kube-scheduler: bindings must not wait for them, nor they for bindings.
+    pub events: ApiClient,
     /// For the lease: no rate limit, and a time-out of half the renew deadline but at least a second.
     pub leader_election: ApiClient,
 }
@@ -91,6 +93,10 @@ pub fn separate(
     election: &ElectionConfig,
 ) -> Connections {
     Connections {
+        events: main
+            .clone()
+            .with_user_agent(user_agent("events"))
+            .with_rate_limit(connection),
         main: main
             .with_user_agent(user_agent("scheduler"))
             .with_rate_limit(connection),

@@ -114,8 +114,10 @@ impl<T: Stored> Store<T> {
             }
             self.objects.insert(key, new);
         }
+        // What cannot even be named may be any of those that are missing.
+        let keep_all = keep.iter().any(|name| name.name.is_empty());
         for (key, old) in before {
-            if keep.contains(&key) {
+            if keep_all || keep.contains(&key) {
                 self.objects.insert(key, old);
             } else {
                 out.push(StoreChange::Deleted(old));

@@ -120,6 +120,9 @@ impl SchedulingCycleState {
             condition: None,
             nominated_node_name: NominationPatch::Set(node.to_owned()),
         };
+        if let Some(attempted) = self.attempted.get_mut(&pod.uid) {
+            attempted.expected = true;
+        }
         self.patch_status(pod, patch);
     }
 
@@ -128,7 +131,9 @@ impl SchedulingCycleState {
             FailureReason::Unschedulable => AttemptResult::Unschedulable,
             FailureReason::SchedulerError => AttemptResult::Error,
         };
-        self.observe_attempt(pod, result, now);
+        let expected = self
+            .observe_attempt(pod, result, now)
+            .is_some_and(|attempted| attempted.expected);
         self.tell_user(
             pod,
             EventType::Warning,
@@ -139,6 +144,17 @@ impl SchedulingCycleState {
         if let Some(report) = status_report(pod, reason, message, nominate) {
             let patch = self.status_patch(report);
             self.patch_status(pod, patch);
+        }
+        if expected && *nominate == Nomination::Clear {
+            // We wrote it ourselves, so the pod as it was judged does not show it.
+            let nominated_node_name = NominationPatch::Clear;
+            self.patch_status(
+                pod,
+                PodStatusPatch {
+                    condition: None,
+                    nominated_node_name,
+                },
+            );
         }
     }
 

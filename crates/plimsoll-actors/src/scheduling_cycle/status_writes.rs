@@ -85,6 +85,11 @@ impl StatusWrites {
         let Some(write) = self.pods.get_mut(uid) else {
             return Some(job);
         };
+        // Between two tries nothing is under way that could be overtaken, and what is no longer true need not be said.
+        if write.held.is_empty() && self.due.extract_if(.., |(_, due)| due == uid).count() > 0 {
+            self.pods.remove(uid);
+            return Some(job);
+        }
         // What has not been sent yet is no longer true.
         write.newer = None;
         write.held.push(job);

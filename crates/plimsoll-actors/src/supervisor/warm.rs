@@ -103,7 +103,7 @@ impl SupervisorState {
     ) -> Result<(), ActorProcessingErr> {
         let arguments = EventRecorderArguments {
             mailbox: self.warm.recorder.clone(),
-            writer: EventWriter::new(self.replica.connections.main.clone()),
+            writer: EventWriter::new(self.replica.connections.events.clone()),
             host: self.replica.host.clone(),
             clock: Arc::clone(&self.replica.clock),
             metrics: Arc::clone(&self.replica.metrics),

@@ -101,3 +101,20 @@ fn a_watch_from_the_beginning_does_not_stand_in_for_the_first_list() {
     store.replace(list, &[], ResourceVersion::new(9), &mut out);
     assert_eq!(told(&out), ["+1@9", "+2@3"]);
 }
+
+#[test]
+fn an_object_that_cannot_even_be_named_keeps_all_that_are_missing() {
+    let mut store = Store::default();
+    let mut out = Vec::new();
+    store.replace(
+        vec![at("a", "1", 1), at("b", "2", 1)],
+        &[],
+        ResourceVersion::new(1),
+        &mut out,
+    );
+    out.clear();
+    let nameless = ObjectName::new("", "");
+    store.replace(vec![at("b", "2", 1)], &[nameless], ResourceVersion::new(2), &mut out);
+    assert!(out.is_empty());
+    assert_eq!(store.len(), 2);
+}

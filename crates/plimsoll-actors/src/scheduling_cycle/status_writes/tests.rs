@@ -98,3 +98,26 @@ fn a_binding_does_not_overtake_what_explains_why_there_was_none() {
     assert_eq!(f.answered(&conflict), ["bind to n"]);
     assert!(f.writes.is_empty());
 }
+
+#[test]
+fn a_binding_does_not_wait_for_a_patch_that_waits_itself() {
+    let mut f = Fixture::new();
+    f.submit("one");
+    let throttled = PatchReply::Throttled {
+        retry_after: Duration::from_secs(30),
+    };
+    assert!(f.answered(&throttled).is_empty());
+    assert!(f.writes.after(&f.uid.clone(), Fixture::binding()).is_some());
+    assert!(f.writes.is_empty());
+    assert_eq!(f.writes.next_deadline(), None);
+}
+
+#[test]
+fn patches_that_wait_behind_one_another_become_one() {
+    let mut f = Fixture::new();
+    f.submit("one");
+    f.submit("two");
+    let nothing = PodStatusPatch::default();
+    assert!(f.writes.submit(&f.uid.clone(), &f.name.clone(), nothing).is_none());
+    assert_eq!(f.answered(&PatchReply::Patched), [r#"Set("two")"#]);
+}
