@@ -6,18 +6,19 @@
 //! Watch batches carry a credit. It is given back only when everyone who was sent the batch's changes has taken them
 //! up, so that a slow cycle slows the watch down instead of growing a mailbox.
 
+mod isolation;
 mod store;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use plimsoll_client::{UndecodableObject, WatchBatch, WatchEvent};
-use plimsoll_model::{Change, Delta, Node, ObjectName, Pod, ResourceVersion, Seq};
+use plimsoll_client::{WatchBatch, WatchEvent};
+use plimsoll_model::{Change, Delta, Node, Pod, ResourceVersion, Seq};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use self::store::{Store, StoreChange};
+use self::isolation::Isolation;
+use self::store::{Store, StoreChange, Stored};
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
@@ -162,7 +163,6 @@ pub struct InformerCacheArguments {
 #[derive(Debug)]
 pub struct InformerCacheState {
     mailbox: Mailbox<CacheMessage>,
-    metrics: Arc<Metrics>,
     pods: Store<Pod>,
     nodes: Store<Node>,
     /// Number of the last change that was sent.
@@ -170,12 +170,8 @@ pub struct InformerCacheState {
     subscribers: Option<(Mailbox<QueueMessage>, Mailbox<CycleMessage>)>,
     barriers: Vec<(Versions, oneshot::Sender<()>)>,
     waiting_for_sync: Vec<oneshot::Sender<()>>,
-    /// Undecodable objects that have been logged, by kind, name and version; an object is logged once per version.
-    logged: BTreeSet<(Kind, ObjectName, ResourceVersion)>,
+    isolation: Isolation,
 }
-
-/// Enough to log every undecodable object of a sane cluster once; past it the memory is started over.
-const LOGGED_LIMIT: usize = 10_000;
 
 impl InformerCacheState {
     fn number(&mut self, delta: Delta) -> Change {
@@ -184,82 +180,23 @@ impl InformerCacheState {
     }
 
     fn take_pods(&mut self, batch: WatchBatch<Pod>, credit: &Credit) {
-        let mut changes = Vec::new();
-        for event in batch.events {
-            match event {
-                WatchEvent::Replace {
-                    objects,
-                    undecodable,
-                    version,
-                } => {
-                    let keep = self.isolate(Kind::Pods, undecodable);
-                    self.pods.replace(objects, &keep, version, &mut changes);
-                }
-                WatchEvent::Upsert(pod) => self.pods.upsert(pod, &mut changes),
-                WatchEvent::Delete { name, version, .. } => self.pods.delete(&name, version, &mut changes),
-                WatchEvent::Undecodable(object) => {
-                    self.pods.progress(object.version);
-                    self.isolate(Kind::Pods, vec![object]);
-                }
-                WatchEvent::Progress(version) => self.pods.progress(version),
-            }
-        }
+        let changes = absorb(&mut self.pods, Kind::Pods, batch, &mut self.isolation);
         let deltas = changes.into_iter().map(|change| match change {
             StoreChange::Added(pod) => Delta::PodAdded(pod),
             StoreChange::Updated { old, new } => Delta::PodUpdated { old, new },
             StoreChange::Deleted(pod) => Delta::PodDeleted(pod),
         });
-        let deltas: Vec<Delta> = deltas.collect();
-        self.publish(deltas, credit);
+        self.publish(deltas.collect(), credit);
     }
 
     fn take_nodes(&mut self, batch: WatchBatch<Node>, credit: &Credit) {
-        let mut changes = Vec::new();
-        for event in batch.events {
-            match event {
-                WatchEvent::Replace {
-                    objects,
-                    undecodable,
-                    version,
-                } => {
-                    let keep = self.isolate(Kind::Nodes, undecodable);
-                    self.nodes.replace(objects, &keep, version, &mut changes);
-                }
-                WatchEvent::Upsert(node) => self.nodes.upsert(node, &mut changes),
-                WatchEvent::Delete { name, version, .. } => self.nodes.delete(&name, version, &mut changes),
-                WatchEvent::Undecodable(object) => {
-                    self.nodes.progress(object.version);
-                    self.isolate(Kind::Nodes, vec![object]);
-                }
-                WatchEvent::Progress(version) => self.nodes.progress(version),
-            }
-        }
+        let changes = absorb(&mut self.nodes, Kind::Nodes, batch, &mut self.isolation);
         let deltas = changes.into_iter().map(|change| match change {
             StoreChange::Added(node) => Delta::NodeAdded(node),
             StoreChange::Updated { old, new } => Delta::NodeUpdated { old, new },
             StoreChange::Deleted(node) => Delta::NodeDeleted(node),
         });
-        let deltas: Vec<Delta> = deltas.collect();
-        self.publish(deltas, credit);
-    }
-
-    /// Counts and logs objects that cannot be decoded; what was known of them before stays.
-    fn isolate(&mut self, kind: Kind, objects: Vec<UndecodableObject>) -> Vec<ObjectName> {
-        let mut names = Vec::with_capacity(objects.len());
-        for object in objects {
-            self.metrics.undecodable_object(kind.as_str());
-            if self.logged.len() >= LOGGED_LIMIT {
-                self.logged.clear();
-            }
-            if self.logged.insert((kind, object.name.clone(), object.version)) {
-                tracing::error!(
-                    kind = kind.as_str(), object = %object.name, error = %object.error,
-                    "Object cannot be decoded and is left as it was known before; correct or delete it"
-                );
-            }
-            names.push(object.name);
-        }
-        names
+        self.publish(deltas.collect(), credit);
     }
 
     fn publish(&mut self, deltas: Vec<Delta>, credit: &Credit) {
@@ -314,6 +251,36 @@ impl InformerCacheState {
     }
 }
 
+/// Brings a batch into the store and says what it changed.
+fn absorb<T: Stored>(
+    store: &mut Store<T>,
+    kind: Kind,
+    batch: WatchBatch<T>,
+    isolation: &mut Isolation,
+) -> Vec<StoreChange<T>> {
+    let mut changes = Vec::new();
+    for event in batch.events {
+        match event {
+            WatchEvent::Replace {
+                objects,
+                undecodable,
+                version,
+            } => {
+                let keep = isolation.take(kind, undecodable);
+                store.replace(objects, &keep, version, &mut changes);
+            }
+            WatchEvent::Upsert(object) => store.upsert(object, &mut changes),
+            WatchEvent::Delete { name, version, .. } => store.delete(&name, version, &mut changes),
+            WatchEvent::Undecodable(object) => {
+                store.progress(object.version);
+                isolation.take(kind, vec![object]);
+            }
+            WatchEvent::Progress(version) => store.progress(version),
+        }
+    }
+    changes
+}
+
 impl Actor for InformerCache {
     type Msg = CacheMessage;
     type State = InformerCacheState;
@@ -326,14 +293,13 @@ impl Actor for InformerCache {
     ) -> Result<InformerCacheState, ActorProcessingErr> {
         Ok(InformerCacheState {
             mailbox: arguments.mailbox,
-            metrics: arguments.metrics,
             pods: Store::default(),
             nodes: Store::default(),
             seq: Seq::default(),
             subscribers: None,
             barriers: Vec::new(),
             waiting_for_sync: Vec::new(),
-            logged: BTreeSet::new(),
+            isolation: Isolation::new(arguments.metrics),
         })
     }
 
