@@ -8,6 +8,7 @@ START ?= 0
 # The profile without link-time optimisation: quick to build, near the released speed.
 PROFILE := release-lite
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# The suite is told where it is: building it from within a test would compile half of it anew, for cargo's own variables.
 BINARY := $(TARGET)/$(PROFILE)/plimsoll
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
 SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
@@ -36,11 +37,11 @@ release: ## Build the plimsoll binary as released
 
 .PHONY: test
 test: controlplane binary ## Run all tests, the real control plane's suite included
-	cargo test --workspace --no-fail-fast
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --no-fail-fast
 
 .PHONY: cluster
 cluster: controlplane binary ## Run the suite on a real control plane alone, with its output
-	cargo test --workspace --test suite -- --nocapture --test-threads=1
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --test suite -- --nocapture --test-threads=1
 
 .PHONY: cluster-peer
 cluster-peer: controlplane ## Run the same suite on kube-scheduler itself: what it expects is what the original does
