@@ -48,7 +48,11 @@ mod tests {
     use super::*;
 
     fn limit(qps: f32, burst: u32) -> Option<RateLimit> {
-        RateLimit::new(&ClientConnection { qps, burst })
+        RateLimit::new(&ClientConnection {
+            qps,
+            burst,
+            ..ClientConnection::default()
+        })
     }
 
     async fn taken(limit: &RateLimit, count: u32) -> Duration {

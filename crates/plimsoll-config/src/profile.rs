@@ -1,63 +1,99 @@
-/// A plugin named in a profile.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PluginRef {
-    /// The name the registry knows it by.
+use std::time::Duration;
+
+use plimsoll_model::LabelSelector;
+
+use crate::{ExtenderConfig, FeatureGates, PluginArgs, Plugins};
+
+/// The profile of pods that name no scheduler.
+pub const DEFAULT_SCHEDULER_NAME: &str = "default-scheduler";
+
+/// The arguments of one plugin in one profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PluginConfig {
+    /// The plugin.
     pub name: String,
-    /// Multiplies the plugin's normalised score; 0 counts as 1, as in kube-scheduler.
-    pub weight: i32,
+    /// Its arguments, defaults applied.
+    pub args: PluginArgs,
 }
 
-impl PluginRef {
-    /// A plugin with the given weight.
-    pub fn new(name: impl Into<String>, weight: i32) -> Self {
+/// One profile: the plugins that place the pods of one `schedulerName`, defaults applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProfileConfig {
+    /// Pods with this `spec.schedulerName` belong to the profile.
+    pub scheduler_name: String,
+    /// Share of the nodes that is looked for, 0 to 100, in place of the global value.
+    pub percentage_of_nodes_to_score: Option<i32>,
+    /// The plugin sets, merged with the defaults and not yet expanded from `multiPoint`.
+    pub plugins: Plugins,
+    /// At most one entry for each plugin.
+    pub plugin_config: Vec<PluginConfig>,
+    /// What only `plimsoll.dev` files can say.
+    pub extras: ProfileExtras,
+}
+
+/// What a profile of kind `SchedulerConfiguration` in `plimsoll.dev/v1alpha1` may add to kube-scheduler's fields.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ProfileExtras {
+    /// Backoff of the profile's pods in place of the global values.
+    pub backoff: Option<ProfileBackoff>,
+    /// Extenders of this profile alone, behind the global ones.
+    pub extenders: Vec<ExtenderConfig>,
+    /// Which of the pods with the profile's scheduler name it takes: those that meet one of these. None takes all that
+    /// no profile with rules takes.
+    pub match_rules: Vec<MatchRule>,
+    /// Share of successful scheduling lives that are traced, 0 to 1.
+    pub trace_sampling_ratio: Option<f64>,
+}
+
+/// How long pods wait between attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProfileBackoff {
+    /// After the first failed attempt.
+    pub initial: Duration,
+    /// At most.
+    pub max: Duration,
+}
+
+/// A condition on a pod and its namespace; both selectors must match, one that is absent always does.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MatchRule {
+    /// On the labels of the pod's namespace.
+    pub namespace_selector: Option<LabelSelector>,
+    /// On the labels of the pod.
+    pub pod_selector: Option<LabelSelector>,
+}
+
+impl Default for ProfileConfig {
+    /// kube-scheduler 1.36's default profile: same plugins, order, weights and arguments.
+    fn default() -> Self {
+        let plugins = Plugins::default_profile(&FeatureGates::default());
+        let plugin_config = plugins
+            .multi_point
+            .enabled
+            .iter()
+            .filter_map(|plugin| {
+                Some(PluginConfig {
+                    name: plugin.name.clone(),
+                    args: PluginArgs::default_of(&plugin.name)?,
+                })
+            })
+            .collect();
         Self {
-            name: name.into(),
-            weight,
+            scheduler_name: DEFAULT_SCHEDULER_NAME.to_owned(),
+            percentage_of_nodes_to_score: None,
+            plugins,
+            plugin_config,
+            extras: ProfileExtras::default(),
         }
     }
 }
 
-/// One profile: the plugins that place the pods of one `schedulerName`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProfileConfig {
-    /// Pods with this `spec.schedulerName` belong to the profile.
-    pub scheduler_name: String,
-    /// Plugins in multiPoint order; each serves every extension point that it implements.
-    pub plugins: Vec<PluginRef>,
-}
-
-impl Default for ProfileConfig {
-    /// kube-scheduler 1.36's default profile: same plugins, order and weights (its alpha plugins left out).
-    fn default() -> Self {
-        let plugins = [
-            ("SchedulingGates", 0),
-            ("PrioritySort", 0),
-            ("NodeUnschedulable", 0),
-            ("NodeName", 0),
-            ("TaintToleration", 3),
-            ("NodeAffinity", 2),
-            ("NodePorts", 0),
-            ("NodeResourcesFit", 1),
-            ("VolumeRestrictions", 0),
-            ("NodeVolumeLimits", 0),
-            ("VolumeBinding", 0),
-            ("VolumeZone", 0),
-            ("PodTopologySpread", 2),
-            ("InterPodAffinity", 2),
-            ("DynamicResources", 2),
-            ("DefaultPreemption", 0),
-            ("NodeResourcesBalancedAllocation", 1),
-            ("ImageLocality", 1),
-            ("DefaultBinder", 0),
-            ("NodeDeclaredFeatures", 0),
-            ("GangScheduling", 0),
-        ];
-        Self {
-            scheduler_name: "default-scheduler".to_owned(),
-            plugins: plugins
-                .into_iter()
-                .map(|(name, weight)| PluginRef::new(name, weight))
-                .collect(),
-        }
+impl ProfileConfig {
+    /// The arguments of a plugin, if it has any.
+    pub fn args_of(&self, plugin: &str) -> Option<&PluginArgs> {
+        self.plugin_config
+            .iter()
+            .find(|config| config.name == plugin)
+            .map(|config| &config.args)
     }
 }

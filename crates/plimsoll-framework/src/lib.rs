@@ -28,7 +28,7 @@ pub use extension::{
 pub use guard::guarded;
 pub use per_node::{PerNodeFilter, PerNodeRejection, PerNodeScore};
 pub use profile::{Profile, ProfileError, WeightedScore};
-pub use registry::{PluginConstructor, Registry};
+pub use registry::{Construction, PluginConstructor, Registry};
 pub use status::{Code, Status};
 pub use verdicts::{FilterPass, ReasonCode, Resolvability, Verdict, Verdicts};
 

@@ -1,11 +1,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_config::ProfileConfig;
+use plimsoll_config::{FeatureGates, ProfileConfig};
 
 use crate::{
-    Bind, EffectFilter, Extensions, Filter, Permit, PostBind, PreBind, PreEnqueue, PreFilter, PreScore, QueueSort,
-    Registry, Reserve, Score,
+    Bind, Construction, EffectFilter, Extensions, Filter, Permit, PostBind, PreBind, PreEnqueue, PreFilter, PreScore,
+    QueueSort, Registry, Reserve, Score,
 };
 
 /// A score plugin with the weight that its profile gives it.
@@ -100,20 +100,23 @@ pub enum ProfileError {
 
 impl Profile {
     /// Makes each plugin that the profile names and sorts it into the extension points it implements.
-    pub fn assemble(config: &ProfileConfig, registry: &Registry) -> Result<Self, ProfileError> {
-        let mut plugins: Vec<(Extensions, i32)> = Vec::with_capacity(config.plugins.len());
-        for (position, plugin) in config.plugins.iter().enumerate() {
-            if config.plugins[..position]
-                .iter()
-                .any(|earlier| earlier.name == plugin.name)
-            {
+    pub fn assemble(config: &ProfileConfig, registry: &Registry, gates: &FeatureGates) -> Result<Self, ProfileError> {
+        let enabled = &config.plugins.multi_point.enabled;
+        let mut plugins: Vec<(Extensions, i32)> = Vec::with_capacity(enabled.len());
+        for (position, plugin) in enabled.iter().enumerate() {
+            let with = Construction {
+                args: config.args_of(&plugin.name),
+                gates,
+                scheduler_name: &config.scheduler_name,
+            };
+            if enabled[..position].iter().any(|earlier| earlier.name == plugin.name) {
                 return Err(ProfileError::Duplicate {
                     point: "MultiPointPlugin",
                     plugin: plugin.name.clone(),
                 });
             }
             let extensions = registry
-                .construct(&plugin.name)
+                .construct(&plugin.name, &with)
                 .ok_or_else(|| ProfileError::UnknownPlugin {
                     point: "PreFilterPlugin",
                     plugin: plugin.name.clone(),

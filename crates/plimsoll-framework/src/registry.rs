@@ -1,10 +1,23 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use plimsoll_config::{FeatureGates, PluginArgs};
+
 use crate::Extensions;
 
+/// What a plugin may look at when it is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Construction<'a> {
+    /// Its arguments in the profile: typed for in-tree plugins, as written for others; none when it has none.
+    pub args: Option<&'a PluginArgs>,
+    /// Which optional behaviour is on.
+    pub gates: &'a FeatureGates,
+    /// The profile it is made for.
+    pub scheduler_name: &'a str,
+}
+
 /// Makes one instance of a plugin for one profile; `Err` says what is wrong with its arguments.
-pub type PluginConstructor = Box<dyn Fn() -> Result<Extensions, String> + Send + Sync>;
+pub type PluginConstructor = Box<dyn Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync>;
 
 /// The plugins that profiles may name. Out-of-tree plugins are added before profiles are assembled.
 #[derive(Default)]
@@ -22,7 +35,7 @@ impl Registry {
     pub fn add(
         &mut self,
         name: &'static str,
-        constructor: impl Fn() -> Result<Extensions, String> + Send + Sync + 'static,
+        constructor: impl Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync + 'static,
     ) {
         self.constructors.insert(name, Box::new(constructor));
     }
@@ -32,8 +45,8 @@ impl Registry {
         self.constructors.keys().copied()
     }
 
-    pub(crate) fn construct(&self, name: &str) -> Option<Result<Extensions, String>> {
-        self.constructors.get(name).map(|constructor| constructor())
+    pub(crate) fn construct(&self, name: &str, with: &Construction<'_>) -> Option<Result<Extensions, String>> {
+        self.constructors.get(name).map(|constructor| constructor(with))
     }
 }
 
@@ -50,12 +63,17 @@ mod tests {
     #[test]
     fn a_later_plugin_of_the_same_name_replaces_the_earlier() {
         let mut registry = Registry::new();
-        registry.add("Twice", || Err("earlier".to_owned()));
-        registry.add("Other", || Ok(Extensions::new()));
-        registry.add("Twice", || Err("later".to_owned()));
+        registry.add("Twice", |_| Err("earlier".to_owned()));
+        registry.add("Other", |_| Ok(Extensions::new()));
+        registry.add("Twice", |_| Err("later".to_owned()));
         assert_eq!(registry.names().collect::<Vec<_>>(), ["Other", "Twice"]);
-        assert_eq!(registry.construct("Twice").unwrap().unwrap_err(), "later");
-        assert!(registry.construct("Other").unwrap().is_ok());
-        assert!(registry.construct("Unknown").is_none());
+        let with = Construction {
+            args: None,
+            gates: &FeatureGates::default(),
+            scheduler_name: "mine",
+        };
+        assert_eq!(registry.construct("Twice", &with).unwrap().unwrap_err(), "later");
+        assert!(registry.construct("Other", &with).unwrap().is_ok());
+        assert!(registry.construct("Unknown", &with).is_none());
     }
 }

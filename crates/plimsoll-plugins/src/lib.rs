@@ -28,33 +28,33 @@ pub use not_yet::{Missing, missing};
 /// Every plugin of kube-scheduler's default profile, under its name; what is not there yet has a placeholder.
 pub fn registry() -> Registry {
     let mut registry = Registry::new();
-    registry.add(scheduling_gates::NAME, || Ok(scheduling_gates::extensions()));
-    registry.add(priority_sort::NAME, || Ok(priority_sort::extensions()));
-    registry.add(node_unschedulable::NAME, || Ok(node_unschedulable::extensions()));
-    registry.add(node_name::NAME, || Ok(node_name::extensions()));
-    registry.add(taint_toleration::NAME, || Ok(taint_toleration::extensions()));
-    registry.add(node_affinity::NAME, || Ok(node_affinity::extensions()));
-    registry.add(node_ports::NAME, || Ok(node_ports::extensions()));
-    registry.add(node_resources_fit::NAME, || Ok(node_resources_fit::extensions()));
-    registry.add(node_resources_balanced_allocation::NAME, || {
+    registry.add(scheduling_gates::NAME, |_| Ok(scheduling_gates::extensions()));
+    registry.add(priority_sort::NAME, |_| Ok(priority_sort::extensions()));
+    registry.add(node_unschedulable::NAME, |_| Ok(node_unschedulable::extensions()));
+    registry.add(node_name::NAME, |_| Ok(node_name::extensions()));
+    registry.add(taint_toleration::NAME, |_| Ok(taint_toleration::extensions()));
+    registry.add(node_affinity::NAME, |_| Ok(node_affinity::extensions()));
+    registry.add(node_ports::NAME, |_| Ok(node_ports::extensions()));
+    registry.add(node_resources_fit::NAME, |_| Ok(node_resources_fit::extensions()));
+    registry.add(node_resources_balanced_allocation::NAME, |_| {
         Ok(node_resources_balanced_allocation::extensions())
     });
-    registry.add(image_locality::NAME, || Ok(image_locality::extensions()));
-    registry.add(default_binder::NAME, || Ok(default_binder::extensions()));
+    registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
+    registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));
     not_yet::add_to(&mut registry);
     registry
 }
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_config::ProfileConfig;
+    use plimsoll_config::{FeatureGates, ProfileConfig};
     use plimsoll_framework::Profile;
 
     use super::registry;
 
     #[test]
     fn the_default_profile_can_be_assembled() {
-        let profile = Profile::assemble(&ProfileConfig::default(), &registry()).unwrap();
+        let profile = Profile::assemble(&ProfileConfig::default(), &registry(), &FeatureGates::default()).unwrap();
         let filters: Vec<_> = profile.filter.iter().map(|filter| filter.name()).collect();
         assert_eq!(
             filters,

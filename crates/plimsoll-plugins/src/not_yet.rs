@@ -147,7 +147,7 @@ pub fn missing() -> &'static [Missing] {
 /// Registers every placeholder under the name of the plugin it stands for.
 pub(crate) fn add_to(registry: &mut Registry) {
     for placeholder in &PLACEHOLDERS {
-        registry.add(placeholder.missing.plugin, || Ok(placeholder.extensions()));
+        registry.add(placeholder.missing.plugin, |_| Ok(placeholder.extensions()));
     }
 }
 
@@ -245,7 +245,7 @@ fn scheduling_group(pod: &Pod) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_config::ProfileConfig;
+    use plimsoll_config::{FeatureGates, Gate, Plugins};
     use plimsoll_model::Moment;
     use plimsoll_model::columns::Columns;
 
@@ -380,10 +380,11 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_listed_in_the_order_of_the_default_profile() {
-        let profile = ProfileConfig::default();
+        let plugins = Plugins::default_profile(&FeatureGates::default().with(Gate::GangScheduling, true));
         let listed: Vec<_> = missing().iter().map(|missing| missing.plugin).collect();
-        let in_order: Vec<_> = profile
-            .plugins
+        let in_order: Vec<_> = plugins
+            .multi_point
+            .enabled
             .iter()
             .map(|plugin| plugin.name.as_str())
             .filter(|name| listed.contains(name))

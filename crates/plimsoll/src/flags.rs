@@ -270,6 +270,7 @@ impl Flags {
                 client_connection: ClientConnection {
                     qps: self.kube_api_qps,
                     burst: self.kube_api_burst,
+                    ..ClientConnection::default()
                 },
                 pod_max_in_unschedulable_pods_duration: self.pod_max_in_unschedulable_pods_duration,
                 ..SchedulerConfig::default()

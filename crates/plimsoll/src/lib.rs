@@ -6,7 +6,7 @@
 //!     let plimsoll::flags::Request::Run(options) = request else { return Ok(()) };
 //!     plimsoll::logging::install(&options.logging);
 //!     let scheduler = plimsoll::Scheduler::builder()
-//!         .plugin("Mine", 1, || Ok(mine::extensions()))
+//!         .plugin("Mine", 1, |_| Ok(mine::extensions()))
 //!         .effect_performer("Mine", std::sync::Arc::new(mine::Performer))
 //!         .build();
 //!     tokio::runtime::Runtime::new()?.block_on(scheduler.run(*options))?;

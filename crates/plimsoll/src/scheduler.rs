@@ -11,8 +11,8 @@ use plimsoll_actors::effects::{Effects, PerformEffect};
 use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, ConnectError, SystemClock, connect};
-use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, SchedulerConfig};
-use plimsoll_framework::{Extensions, Profile, ProfileError, Registry};
+use plimsoll_config::{ElectionConfigError, FeatureGates, PluginRef, ProfileConfig, SchedulerConfig};
+use plimsoll_framework::{Construction, Extensions, Profile, ProfileError, Registry};
 use plimsoll_telemetry::Metrics;
 use ractor::SpawnErr;
 
@@ -94,7 +94,7 @@ impl Scheduler {
         if let Some(label) = &options.test_panic_label {
             tracing::warn!(label, "A plugin for tests is on: it panics on pods with this label");
             let extensions = test_panic::extensions(label.clone());
-            self.add(test_panic::NAME, 0, move || Ok(extensions.clone()));
+            self.add(test_panic::NAME, 0, move |_| Ok(extensions.clone()));
         }
         let mut signals = Signals::listen().map_err(RunError::Signals)?;
         let leader_elect = options.config.leader_election.leader_elect;
@@ -110,21 +110,27 @@ impl Scheduler {
         &mut self,
         name: &'static str,
         weight: i32,
-        constructor: impl Fn() -> Result<Extensions, String> + Send + Sync + 'static,
+        constructor: impl Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync + 'static,
     ) {
         self.registry.add(name, constructor);
         for profile in &mut self.profiles {
             // One that takes the place of an in-tree plugin keeps that one's place and weight.
-            if !profile.plugins.iter().any(|plugin| plugin.name == name) {
-                profile.plugins.push(PluginRef::new(name, weight));
+            if !profile
+                .plugins
+                .multi_point
+                .enabled
+                .iter()
+                .any(|plugin| plugin.name == name)
+            {
+                profile.plugins.multi_point.enabled.push(PluginRef::new(name, weight));
             }
         }
     }
 
-    fn assemble(&self) -> Result<Vec<Arc<Profile>>, ProfileError> {
+    fn assemble(&self, gates: &FeatureGates) -> Result<Vec<Arc<Profile>>, ProfileError> {
         self.profiles
             .iter()
-            .map(|profile| Profile::assemble(profile, &self.registry).map(Arc::new))
+            .map(|profile| Profile::assemble(profile, &self.registry, gates).map(Arc::new))
             .collect()
     }
 
@@ -138,7 +144,9 @@ impl Scheduler {
         for missing in plimsoll_plugins::missing() {
             tracing::warn!(plugin = missing.plugin, "Not there yet: {}", missing.what);
         }
-        let profiles = self.assemble().map_err(RunError::Profile)?;
+        let profiles = self
+            .assemble(&options.config.feature_gates)
+            .map_err(RunError::Profile)?;
         let config = SchedulerConfig {
             profiles: self.profiles,
             ..options.config
@@ -236,7 +244,7 @@ impl SchedulerBuilder {
         mut self,
         name: &'static str,
         weight: i32,
-        constructor: impl Fn() -> Result<Extensions, String> + Send + Sync + 'static,
+        constructor: impl Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync + 'static,
     ) -> Self {
         self.scheduler.add(name, weight, constructor);
         self
@@ -281,13 +289,13 @@ mod tests {
     fn a_plugin_from_outside_joins_the_default_profile_once() {
         let label = || test_panic::extensions("a".to_owned());
         let scheduler = Scheduler::builder()
-            .plugin("Mine", 3, move || Ok(label()))
-            .plugin("NodeName", 7, move || Ok(label()))
+            .plugin("Mine", 3, move |_| Ok(label()))
+            .plugin("NodeName", 7, move |_| Ok(label()))
             .build();
-        let plugins = &scheduler.profiles[0].plugins;
+        let plugins = &scheduler.profiles[0].plugins.multi_point.enabled;
         assert_eq!(plugins.last(), Some(&PluginRef::new("Mine", 3)));
         assert_eq!(plugins.iter().filter(|plugin| plugin.name == "NodeName").count(), 1);
-        let profiles = scheduler.assemble().unwrap();
+        let profiles = scheduler.assemble(&FeatureGates::default()).unwrap();
         let filters: Vec<_> = profiles[0].filter.iter().map(|filter| filter.name()).collect();
         assert_eq!(filters.iter().filter(|name| **name == test_panic::NAME).count(), 2);
         assert!(!filters.contains(&"NodeName"));

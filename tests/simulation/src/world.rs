@@ -10,7 +10,7 @@ use plimsoll_actors::effects::Effects;
 use plimsoll_actors::supervisor::{Replica, RunningReplica};
 use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock, resource};
 use plimsoll_client::{ApiClient, Clock, VirtualClock, fenced, separate};
-use plimsoll_config::{ClientConnection, ProfileConfig, SchedulerConfig};
+use plimsoll_config::{ClientConnection, FeatureGates, ProfileConfig, SchedulerConfig};
 use plimsoll_framework::{Profile, Registry};
 use plimsoll_telemetry::Metrics;
 use serde_json::Value;
@@ -69,7 +69,11 @@ pub struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         let config = SchedulerConfig {
-            client_connection: ClientConnection { qps: -1.0, burst: 1 },
+            client_connection: ClientConnection {
+                qps: -1.0,
+                burst: 1,
+                ..ClientConnection::default()
+            },
             ..SchedulerConfig::default()
         };
         Self {
@@ -138,7 +142,8 @@ impl World {
         let election = &setup.config.leader_election;
         let connections = separate(client(), client(), &setup.config.client_connection, election);
         #[expect(clippy::expect_used, reason = "a set-up that does not fit is the test's fault")]
-        let profile = Profile::assemble(&setup.profile, &setup.registry).expect("the profile of the test");
+        let profile = Profile::assemble(&setup.profile, &setup.registry, &FeatureGates::default())
+            .expect("the profile of the test");
         let number = name.bytes().map(u64::from).sum::<u64>();
         let replica = Replica {
             identity: name.to_owned(),

@@ -94,13 +94,13 @@ fn setup() -> Setup {
     let mut setup = Setup::default();
     setup
         .registry
-        .add("Oracle", || Ok(Extensions::new().effect_filter(Arc::new(Oracle))));
+        .add("Oracle", |_| Ok(Extensions::new().effect_filter(Arc::new(Oracle))));
     setup
         .registry
-        .add("Fragile", || Ok(Extensions::new().pre_filter(Arc::new(Fragile))));
+        .add("Fragile", |_| Ok(Extensions::new().pre_filter(Arc::new(Fragile))));
     let mut profile = ProfileConfig::default();
-    profile.plugins.push(PluginRef::new("Oracle", 0));
-    profile.plugins.push(PluginRef::new("Fragile", 0));
+    profile.plugins.multi_point.enabled.push(PluginRef::new("Oracle", 0));
+    profile.plugins.multi_point.enabled.push(PluginRef::new("Fragile", 0));
     setup.profile = profile;
     let mut effects = Effects::default();
     effects.add("Oracle", Arc::new(Outside));

@@ -57,7 +57,11 @@ fn a_read_without_an_answer_does_not_keep_a_lost_term_from_stopping() {
 
 fn slow_client() -> Setup {
     let mut setup = Setup::default();
-    setup.config.client_connection = ClientConnection { qps: 2.0, burst: 10 };
+    setup.config.client_connection = ClientConnection {
+        qps: 2.0,
+        burst: 10,
+        ..ClientConnection::default()
+    };
     setup
 }
 

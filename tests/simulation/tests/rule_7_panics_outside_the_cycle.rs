@@ -45,8 +45,13 @@ impl PostBind for Fragile {
 
 fn setup(extensions: fn() -> Extensions) -> Setup {
     let mut setup = Setup::default();
-    setup.registry.add("Fragile", move || Ok(extensions()));
-    setup.profile.plugins.push(PluginRef::new("Fragile", 0));
+    setup.registry.add("Fragile", move |_| Ok(extensions()));
+    setup
+        .profile
+        .plugins
+        .multi_point
+        .enabled
+        .push(PluginRef::new("Fragile", 0));
     setup
 }
 

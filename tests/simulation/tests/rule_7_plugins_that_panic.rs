@@ -98,8 +98,13 @@ impl PerformEffect for Performer {
 
 fn setup(extensions: fn() -> Extensions) -> Setup {
     let mut setup = Setup::default();
-    setup.registry.add("Fragile", move || Ok(extensions()));
-    setup.profile.plugins.push(PluginRef::new("Fragile", 0));
+    setup.registry.add("Fragile", move |_| Ok(extensions()));
+    setup
+        .profile
+        .plugins
+        .multi_point
+        .enabled
+        .push(PluginRef::new("Fragile", 0));
     let mut effects = Effects::default();
     effects.add("Fragile", Arc::new(Performer));
     setup.effects = effects;

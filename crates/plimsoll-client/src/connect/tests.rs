@@ -54,7 +54,11 @@ async fn a_missing_kubeconfig_is_named_in_the_error() {
 #[tokio::test(start_paused = true)]
 async fn requests_name_their_sender_and_the_lease_does_not_wait_for_the_rate_limit() {
     let script = Script::new([Step::refusal(404, "NotFound", ""), Step::refusal(404, "NotFound", "")]);
-    let limit = ClientConnection { qps: 0.001, burst: 1 };
+    let limit = ClientConnection {
+        qps: 0.001,
+        burst: 1,
+        ..ClientConnection::default()
+    };
     let clients = separate(script.client(), script.client(), &limit, &ElectionConfig::default());
     clients.main.read_pod(&plimsoll_model::ObjectName::new("ns", "a")).await;
     crate::LeaseClient::new(clients.leader_election, "kube-system", "kube-scheduler")
@@ -87,7 +91,11 @@ async fn a_refused_connection_is_certainly_not_a_binding() {
         kubeconfig: None,
         master: Some(address.to_string()),
     };
-    let unlimited = ClientConnection { qps: -1.0, burst: 1 };
+    let unlimited = ClientConnection {
+        qps: -1.0,
+        burst: 1,
+        ..ClientConnection::default()
+    };
     let clients = connect(&access, &unlimited, &ElectionConfig::default(), Arc::new(SystemClock))
         .await
         .unwrap();

@@ -180,9 +180,11 @@ async fn nothing_is_sent_once_the_term_is_over() {
 #[tokio::test(start_paused = true)]
 async fn a_term_that_ends_while_waiting_for_the_rate_limit_is_noticed() {
     let script = Script::new([Step::refusal(201, "", ""), Step::refusal(201, "", "")]);
-    let client = script
-        .client()
-        .with_rate_limit(&ClientConnection { qps: 0.05, burst: 1 });
+    let client = script.client().with_rate_limit(&ClientConnection {
+        qps: 0.05,
+        burst: 1,
+        ..ClientConnection::default()
+    });
     let token = token();
     assert_eq!(client.bind(&token, &a_pod(), "n1").await, BindReply::Created);
     assert_eq!(

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use plimsoll_config::PluginRef;
+use plimsoll_config::{PluginRef, PluginSet, Plugins};
 use plimsoll_model::Pod;
 use plimsoll_model::columns::NodeIndex;
 use smallvec::SmallVec;
@@ -49,19 +49,34 @@ impl Bind for Named {
 fn registry() -> Registry {
     let mut registry = Registry::new();
     for name in ["Sort", "OtherSort"] {
-        registry.add(name, move || Ok(Extensions::new().queue_sort(Arc::new(Named(name)))));
+        registry.add(name, move |_| Ok(Extensions::new().queue_sort(Arc::new(Named(name)))));
     }
-    registry.add("Bind", || Ok(Extensions::new().bind(Arc::new(Named("Bind")))));
+    registry.add("Bind", |_| Ok(Extensions::new().bind(Arc::new(Named("Bind")))));
     for name in ["F1", "F2"] {
-        registry.add(name, move || {
+        registry.add(name, move |_| {
             Ok(Extensions::new()
                 .filter(Arc::new(Named(name)))
                 .score(Arc::new(Named(name))))
         });
     }
-    registry.add("Idle", || Ok(Extensions::new()));
-    registry.add("Broken", || Err("bad weight".to_owned()));
+    registry.add("Idle", |_| Ok(Extensions::new()));
+    registry.add("Broken", |_| Err("bad weight".to_owned()));
     registry
+}
+
+fn config(scheduler_name: &str, multi_point: Vec<PluginRef>) -> ProfileConfig {
+    ProfileConfig {
+        scheduler_name: scheduler_name.to_owned(),
+        plugins: Plugins {
+            multi_point: PluginSet {
+                enabled: multi_point,
+                disabled: Vec::new(),
+            },
+            ..Plugins::default()
+        },
+        plugin_config: Vec::new(),
+        ..ProfileConfig::default()
+    }
 }
 
 fn assemble<'a>(plugins: impl IntoIterator<Item = (&'a str, i32)>) -> Result<Profile, ProfileError> {
@@ -69,13 +84,7 @@ fn assemble<'a>(plugins: impl IntoIterator<Item = (&'a str, i32)>) -> Result<Pro
         .into_iter()
         .map(|(name, weight)| PluginRef::new(name, weight))
         .collect();
-    Profile::assemble(
-        &ProfileConfig {
-            scheduler_name: "mine".to_owned(),
-            plugins,
-        },
-        &registry(),
-    )
+    Profile::assemble(&config("mine", plugins), &registry(), &FeatureGates::default())
 }
 
 #[test]
@@ -146,7 +155,7 @@ fn there_are_no_more_filters_than_a_verdict_can_number() {
     let mut registry = registry();
     let names: Vec<&'static str> = (0..128).map(|number| &*format!("Filter{number}").leak()).collect();
     for name in &names {
-        registry.add(name, || Ok(Extensions::new().filter(Arc::new(Named("Filter")))));
+        registry.add(name, |_| Ok(Extensions::new().filter(Arc::new(Named("Filter")))));
     }
     let assemble = |count: usize| {
         let plugins = ["Sort", "Bind"]
@@ -154,13 +163,7 @@ fn there_are_no_more_filters_than_a_verdict_can_number() {
             .chain(&names[..count])
             .map(|name| PluginRef::new(*name, 0))
             .collect();
-        Profile::assemble(
-            &ProfileConfig {
-                scheduler_name: "mine".to_owned(),
-                plugins,
-            },
-            &registry,
-        )
+        Profile::assemble(&config("mine", plugins), &registry, &FeatureGates::default())
     };
     assert!(assemble(127).is_ok());
     let error = assemble(128).unwrap_err();

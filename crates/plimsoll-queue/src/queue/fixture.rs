@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use std::time::Duration;
 
-use plimsoll_config::{PluginRef, ProfileConfig};
+use plimsoll_config::{FeatureGates, PluginRef, PluginSet, Plugins, ProfileConfig};
 use plimsoll_framework::{
     Bind, BindAction, Extensions, GateStatus, Plugin, PreEnqueue, Profile, QueueOrder, QueueSort, Registry,
 };
@@ -229,19 +229,26 @@ pub(super) fn rejected_at(seq: u64) -> Outcome {
 
 fn profile(scheduler_name: &str, barrier: &Arc<AtomicBool>) -> Profile {
     let mut registry = Registry::new();
-    registry.add("ByPriority", || Ok(Extensions::new().queue_sort(Arc::new(ByPriority))));
-    registry.add("Gates", || Ok(Extensions::new().pre_enqueue(Arc::new(Gates))));
+    registry.add("ByPriority", |_| Ok(Extensions::new().queue_sort(Arc::new(ByPriority))));
+    registry.add("Gates", |_| Ok(Extensions::new().pre_enqueue(Arc::new(Gates))));
     let barrier = Arc::clone(barrier);
-    registry.add("Barrier", move || {
+    registry.add("Barrier", move |_| {
         Ok(Extensions::new().pre_enqueue(Arc::new(Barrier(Arc::clone(&barrier)))))
     });
-    registry.add("Binder", || Ok(Extensions::new().bind(Arc::new(Binder))));
+    registry.add("Binder", |_| Ok(Extensions::new().bind(Arc::new(Binder))));
     let plugins = ["ByPriority", "Gates", "Barrier", "Binder"]
         .map(|name| PluginRef::new(name, 0))
         .to_vec();
     let config = ProfileConfig {
         scheduler_name: scheduler_name.to_owned(),
-        plugins,
+        plugins: Plugins {
+            multi_point: PluginSet {
+                enabled: plugins,
+                disabled: Vec::new(),
+            },
+            ..Plugins::default()
+        },
+        ..ProfileConfig::default()
     };
-    Profile::assemble(&config, &registry).unwrap()
+    Profile::assemble(&config, &registry, &FeatureGates::default()).unwrap()
 }

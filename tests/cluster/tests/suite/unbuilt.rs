@@ -15,7 +15,6 @@ fn beyond_reach() -> Vec<(PodFixture, &'static str)> {
         (pod("device").resource_claim("gpu"), "resource claims"),
         (pod("near").near("app", "web"), "pod affinity"),
         (pod("away").away_from("app", "web"), "anti-affinity"),
-        (pod("member").group("gang"), "scheduling group"),
         (pod("spread").label("app", "web").spread("app", "web"), "DoNotSchedule"),
     ]
 }

@@ -1,0 +1,133 @@
+use crate::{FeatureGates, Gate};
+
+/// A plugin named in a profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginRef {
+    /// The name the registry knows it by.
+    pub name: String,
+    /// Multiplies the plugin's normalised score; 0 counts as 1, as in kube-scheduler.
+    pub weight: i32,
+}
+
+impl PluginRef {
+    /// A plugin with the given weight.
+    pub fn new(name: impl Into<String>, weight: i32) -> Self {
+        Self {
+            name: name.into(),
+            weight,
+        }
+    }
+}
+
+/// The plugins of one extension point.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PluginSet {
+    /// In order.
+    pub enabled: Vec<PluginRef>,
+    /// Names; `*` means all.
+    pub disabled: Vec<String>,
+}
+
+macro_rules! plugin_sets {
+    ($($(#[$doc:meta])* $field:ident = $name:literal),* $(,)?) => {
+        /// The plugin sets of a profile, one for each extension point and one for all of them.
+        #[derive(Debug, Clone, PartialEq, Eq, Default)]
+        pub struct Plugins {
+            $($(#[$doc])* pub $field: PluginSet,)*
+        }
+
+        impl Plugins {
+            /// Every set with the name of its field in a configuration file, in the file's order.
+            pub fn sets(&self) -> impl Iterator<Item = (&'static str, &PluginSet)> {
+                [$(($name, &self.$field)),*].into_iter()
+            }
+
+            /// As [`Plugins::sets`], to be changed.
+            pub fn sets_mut(&mut self) -> impl Iterator<Item = (&'static str, &mut PluginSet)> {
+                [$(($name, &mut self.$field)),*].into_iter()
+            }
+        }
+    };
+}
+
+plugin_sets! {
+    /// Gates pods before they are queued.
+    pre_enqueue = "preEnqueue",
+    /// Orders the queue.
+    queue_sort = "queueSort",
+    /// Looks at the pod before any node.
+    pre_filter = "preFilter",
+    /// Narrows nodes.
+    filter = "filter",
+    /// When no node is left.
+    post_filter = "postFilter",
+    /// Prepares scoring.
+    pre_score = "preScore",
+    /// Scores nodes.
+    score = "score",
+    /// Reserves in memory.
+    reserve = "reserve",
+    /// Last word before binding.
+    permit = "permit",
+    /// Work before binding.
+    pre_bind = "preBind",
+    /// Binds.
+    bind = "bind",
+    /// Hears of bound pods.
+    post_bind = "postBind",
+    /// Every extension point that the plugin implements.
+    multi_point = "multiPoint",
+    /// Proposes placements for groups of pods.
+    placement_generate = "placementGenerate",
+    /// Scores placements.
+    placement_score = "placementScore",
+}
+
+/// kube-scheduler 1.36's default plugins in order, with weights (0 where none is given), save those behind gates.
+const DEFAULT_PLUGINS: [(&str, i32); 19] = [
+    ("SchedulingGates", 0),
+    ("PrioritySort", 0),
+    ("NodeUnschedulable", 0),
+    ("NodeName", 0),
+    ("TaintToleration", 3),
+    ("NodeAffinity", 2),
+    ("NodePorts", 0),
+    ("NodeResourcesFit", 1),
+    ("VolumeRestrictions", 0),
+    ("NodeVolumeLimits", 0),
+    ("VolumeBinding", 0),
+    ("VolumeZone", 0),
+    ("PodTopologySpread", 2),
+    ("InterPodAffinity", 2),
+    ("DynamicResources", 2),
+    ("DefaultPreemption", 0),
+    ("NodeResourcesBalancedAllocation", 1),
+    ("ImageLocality", 1),
+    ("DefaultBinder", 0),
+];
+
+/// Those behind gates, which follow the others.
+const GATED_PLUGINS: [(Gate, &str, i32); 4] = [
+    (Gate::NodeDeclaredFeatures, "NodeDeclaredFeatures", 0),
+    (Gate::GangScheduling, "GangScheduling", 0),
+    (Gate::TopologyAwareWorkloadScheduling, "TopologyPlacementGenerator", 0),
+    (Gate::TopologyAwareWorkloadScheduling, "PodGroupPodsCount", 1),
+];
+
+impl Plugins {
+    /// kube-scheduler's default plugins under these gates: all in `multiPoint`.
+    pub fn default_profile(gates: &FeatureGates) -> Self {
+        let behind_gates = GATED_PLUGINS.iter().filter(|(gate, ..)| gates.enabled(*gate));
+        let enabled = DEFAULT_PLUGINS
+            .iter()
+            .copied()
+            .chain(behind_gates.map(|(_, name, weight)| (*name, *weight)));
+        Self {
+            multi_point: PluginSet {
+                enabled: enabled.map(|(name, weight)| PluginRef::new(name, weight)).collect(),
+                disabled: Vec::new(),
+            },
+            ..Self::default()
+        }
+    }
+}
