@@ -19,6 +19,7 @@ use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 mod attempt;
 mod claiming;
 mod settling;
+mod trial;
 
 /// One scheduling cycle at a time, and every claim; see the crate's docs.
 ///

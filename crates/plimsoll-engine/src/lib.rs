@@ -23,6 +23,7 @@ mod outcome;
 mod plan;
 mod record;
 mod report;
+mod trial;
 
 pub use claim::{Claim, ClaimId, ClaimInput, ClaimState, Ending, ReadResult};
 pub use diagnosis::{Diagnosis, Failure, FailureReason, Nomination};
@@ -30,3 +31,4 @@ pub use engine::{CacheSize, Engine};
 pub use notice::Notice;
 pub use outcome::{DropReason, Outcome, Placement, Step};
 pub use report::{ConditionReport, StatusReport, TransitionTime, event_note, status_report};
+pub use trial::{NodeTrial, PluginScores, Trial};

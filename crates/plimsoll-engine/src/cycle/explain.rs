@@ -1,8 +1,9 @@
 use std::borrow::Cow;
 
-use plimsoll_framework::{CycleContext, Status, Verdict};
+use compact_str::CompactString;
+use plimsoll_framework::{Code, CycleContext, Resolvability, Status, Verdict};
 use plimsoll_model::Moment;
-use plimsoll_model::columns::Columns;
+use plimsoll_model::columns::{Columns, NodeIndex};
 
 use super::Cycle;
 use crate::fit_error::{Histogram, pre_filter_message};
@@ -38,6 +39,31 @@ impl Cycle {
             }
         }
         self.diagnosis(histogram.message(columns.node_count()), plugins)
+    }
+
+    /// Why this node will not do, if so.
+    pub(crate) fn rejection_of(&self, node: NodeIndex, columns: &Columns, now: Moment) -> Option<Status> {
+        let verdict = self.verdicts.of(node);
+        let Some(filter) = verdict.filter() else {
+            let left_out = !self.candidates().contains(node);
+            return left_out.then(|| Status::new(Code::UnschedulableAndUnresolvable, "", self.outside_restriction()));
+        };
+        let code = match verdict.resolvability() {
+            Resolvability::Resolvable => Code::Unschedulable,
+            Resolvability::Unresolvable => Code::UnschedulableAndUnresolvable,
+        };
+        let reasons = self.reasons(filter, verdict, columns, now).map(Cow::into_owned);
+        Some(Status {
+            code,
+            reasons: reasons.collect(),
+            plugin: self.plan.filter_name(filter).unwrap_or_default(),
+        })
+    }
+
+    /// Names of the nodes that the pre-filters leave, when they name the only ones that will do.
+    pub(crate) fn restriction(&self, columns: &Columns) -> Option<Vec<CompactString>> {
+        let names = self.candidates().iter().map(|node| columns.name(node).into());
+        (!self.restricting.is_empty()).then(|| names.collect())
     }
 
     fn count_verdicts(&mut self, columns: &Columns) {

@@ -1,10 +1,11 @@
-use plimsoll_framework::{CycleContext, MAX_NODE_SCORE, Normalize, PreScoreOutcome};
+use plimsoll_framework::{CycleContext, MAX_NODE_SCORE, Normalize, PreScoreOutcome, WeightedScore};
 use plimsoll_model::Moment;
 use plimsoll_model::columns::{Columns, NodeIndex};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 
 use super::Cycle;
+use crate::PluginScores;
 
 /// Score columns over the feasible nodes, kept between cycles.
 #[derive(Debug, Default)]
@@ -15,6 +16,36 @@ pub(super) struct Buffers {
     skip: Vec<bool>,
 }
 
+/// Hears each score column, for those who want to know more than the sums.
+pub(crate) trait ScoreLog {
+    /// A plugin has scored.
+    fn raw(&mut self, score: &WeightedScore, scores: &[i64]);
+    /// Its scores are in 0..=100.
+    fn normalised(&mut self, scores: &[i64]);
+}
+
+impl ScoreLog for () {
+    fn raw(&mut self, _: &WeightedScore, _: &[i64]) {}
+    fn normalised(&mut self, _: &[i64]) {}
+}
+
+impl ScoreLog for Vec<PluginScores> {
+    fn raw(&mut self, score: &WeightedScore, scores: &[i64]) {
+        self.push(PluginScores {
+            plugin: score.plugin.name(),
+            weight: score.weight,
+            raw: scores.to_vec(),
+            normalised: Vec::new(),
+        });
+    }
+
+    fn normalised(&mut self, scores: &[i64]) {
+        if let Some(last) = self.last_mut() {
+            last.normalised = scores.to_vec();
+        }
+    }
+}
+
 impl Cycle {
     /// Scores the feasible nodes and chooses uniformly among the best; `None` when there are none.
     pub(crate) fn rank(
@@ -23,12 +54,17 @@ impl Cycle {
         now: Moment,
         ties: &mut ChaCha8Rng,
     ) -> Result<Option<NodeIndex>, String> {
+        self.rate(columns, now, &mut ())?;
+        Ok(self.choose(ties))
+    }
+
+    /// Scores the feasible nodes.
+    pub(crate) fn rate(&mut self, columns: &Columns, now: Moment, log: &mut impl ScoreLog) -> Result<(), String> {
         let buffers = &mut self.scoring;
         buffers.nodes.clear();
         buffers.nodes.extend(self.verdicts.feasible());
         self.pre_score(columns, now)?;
-        self.score(columns, now)?;
-        Ok(self.choose(ties))
+        self.score(columns, now, log)
     }
 
     fn pre_score(&mut self, columns: &Columns, now: Moment) -> Result<(), String> {
@@ -52,7 +88,7 @@ impl Cycle {
         Ok(())
     }
 
-    fn score(&mut self, columns: &Columns, now: Moment) -> Result<(), String> {
+    fn score(&mut self, columns: &Columns, now: Moment, log: &mut impl ScoreLog) -> Result<(), String> {
         let context = CycleContext {
             pod: &self.pod,
             columns,
@@ -76,7 +112,9 @@ impl Cycle {
             plugin
                 .score(context, &self.state, nodes, scores)
                 .map_err(|error| format!("running Score plugins: plugin {:?} failed with: {error}", plugin.name()))?;
+            log.raw(weighted, scores);
             normalize(scores, plugin.normalize());
+            log.normalised(scores);
             if let Some(score) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(*score)) {
                 return Err(format!(
                     "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score {score}, it \

@@ -137,15 +137,22 @@ impl Engine {
 
     fn look(&mut self, cycle: &mut Cycle, now: Moment) -> Flow {
         cycle.judged_at = self.applied;
-        let columns = self.ledger.columns();
-        if columns.node_count() == 0 {
+        if self.ledger.columns().node_count() == 0 {
             return Flow::Done(Outcome::Unschedulable(no_nodes(cycle)));
         }
-        match cycle.look(columns, now) {
+        match self.examine(cycle, now) {
             Look::Candidates => Flow::Go(Stage::Filter(self.first_scope(cycle))),
-            Look::Rejected(status) => Flow::Done(Outcome::Unschedulable(cycle.explain_rejection(&status, columns))),
+            Look::Rejected(status) => {
+                let columns = self.ledger.columns();
+                Flow::Done(Outcome::Unschedulable(cycle.explain_rejection(&status, columns)))
+            }
             Look::Failed(message) => Flow::Done(failed(cycle, message)),
         }
+    }
+
+    /// Everything that comes before the filters.
+    pub(super) fn examine(&mut self, cycle: &mut Cycle, now: Moment) -> Look {
+        cycle.look(self.ledger.columns(), now)
     }
 
     /// The node that room was made on is most likely the only one that fits, so it is tried alone.
@@ -171,7 +178,7 @@ impl Engine {
         }
     }
 
-    fn filter_pass(&mut self, cycle: &mut Cycle, scope: Scope, now: Moment) -> Result<(), String> {
+    pub(super) fn filter_pass(&mut self, cycle: &mut Cycle, scope: Scope, now: Moment) -> Result<(), String> {
         let pod = Arc::clone(&cycle.pod);
         let nodes = cycle.enter(scope);
         let contenders = self.nominations.contenders(&pod, nodes, self.ledger.columns());
@@ -252,7 +259,7 @@ impl Engine {
         cycle.judged_at = self.applied;
         let columns = self.ledger.columns();
         columns.index_of(name) == Some(node)
-            && matches!(cycle.look(columns, now), Look::Candidates)
+            && matches!(self.examine(cycle, now), Look::Candidates)
             && cycle.candidates().contains(node)
             && self.filter_pass(cycle, Scope::Nominated(node), now).is_ok()
             && cycle.verdicts.feasible().contains(node)
@@ -267,7 +274,7 @@ pub(super) fn failed(cycle: &Cycle, message: String) -> Outcome {
     }
 }
 
-fn no_nodes(cycle: &Cycle) -> Diagnosis {
+pub(super) fn no_nodes(cycle: &Cycle) -> Diagnosis {
     Diagnosis {
         message: "no nodes available to schedule pods".to_owned(),
         plugins: Vec::new(),

@@ -12,5 +12,6 @@ mod poison;
 mod properties;
 mod resuming;
 mod settling;
+mod trials;
 
 use fixture::{Cluster, ProfileBuilder, node, nominated, pod};
