@@ -3,13 +3,9 @@
 # the tree, once per version, and prints that folder. KUBEBUILDER_ASSETS, when set, is used for etcd and kube-apiserver.
 set -euo pipefail
 cd "$(dirname "$0")"
-version=$(sed -n 's/^require k8s.io\/kubernetes \(v[0-9.]*\).*/\1/p; s/^\tk8s.io\/kubernetes \(v[0-9.]*\).*/\1/p' go.mod | head -n 1)
-key="$version-$(cat go.mod go.sum build.sh | sha256sum | cut -c1-12)"
+. ./flags.sh
+key="$version-$(cat go.mod go.sum flags.sh build.sh | sha256sum | cut -c1-12)"
 cache="${PLIMSOLL_CONTROLPLANE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/plimsoll/controlplane}/$key"
-minor=$(echo "$version" | cut -d. -f2)
-# One set of flags for every Go program of this repository, or Go's build cache is of no use between them.
-export CGO_ENABLED=0
-flags=(-trimpath -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$minor")
 mkdir -p "$cache"
 exec 9>"$cache/.lock"
 flock 9

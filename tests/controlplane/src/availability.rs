@@ -1,9 +1,8 @@
 //! Where the control plane's programs come from, and what happens when there are none.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 
 /// Whether this machine can run a real control plane.
 #[derive(Debug)]
@@ -27,8 +26,9 @@ impl Availability {
     /// A machine that has neither skips the real suite, with a banner nobody can miss; with `CI=true` that is an
     /// error, and so is a build that fails.
     pub fn find() -> anyhow::Result<Self> {
-        if has_go() {
-            return Ok(Self::Ready(Programs { dir: build()? }));
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cluster/controlplane/build.sh");
+        if let Some(dir) = plimsoll_go_programs::build(&script)? {
+            return Ok(Self::Ready(Programs { dir }));
         }
         if let Some(dir) = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from) {
             for program in ["etcd", "kube-apiserver"] {
@@ -41,10 +41,7 @@ impl Availability {
             return Ok(Self::Ready(Programs { dir }));
         }
         let reason = "no Go toolchain to build etcd and kube-apiserver with, and KUBEBUILDER_ASSETS is not set";
-        if std::env::var("CI").is_ok_and(|ci| ci == "true") {
-            bail!("the real control plane cannot be started: {reason}");
-        }
-        Ok(Self::Skip(reason.to_owned()))
+        plimsoll_go_programs::skip("the real control plane", reason.to_owned()).map(Self::Skip)
     }
 }
 
@@ -59,32 +56,4 @@ impl Programs {
         self.path(program)
             .with_context(|| format!("{} has no {program}", self.dir.display()))
     }
-}
-
-fn has_go() -> bool {
-    let go = Command::new("go")
-        .arg("version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    go.is_ok_and(|status| status.success())
-}
-
-/// Runs the build script; it tells its progress on standard error and the folder on standard output.
-fn build() -> anyhow::Result<PathBuf> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cluster/controlplane/build.sh");
-    let output = Command::new("bash")
-        .arg(&script)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot run {}", script.display()))?;
-    ensure!(
-        output.status.success(),
-        "{} failed ({})",
-        script.display(),
-        output.status
-    );
-    Ok(PathBuf::from(String::from_utf8(output.stdout)?.trim()))
 }

@@ -1,0 +1,1 @@
+//! Upstream's own plugins against ours, on random clusters.
