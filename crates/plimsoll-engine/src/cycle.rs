@@ -86,10 +86,14 @@ impl Cycle {
         &self.candidates
     }
 
-    /// Runs the pre-filters and finds the candidates.
-    pub(crate) fn look(&mut self, columns: &Columns, now: Moment) -> Look {
+    /// Lets plugins ask for counts, runs the pre-filters and finds the candidates.
+    pub(crate) fn look(&mut self, columns: &mut Columns, now: Moment) -> Look {
         let plan = Arc::clone(&self.plan);
         let pod = Arc::clone(&self.pod);
+        for plugin in &plan.profile.prepare {
+            plugin.prepare(&pod, columns);
+        }
+        let columns = &*columns;
         let context = CycleContext {
             pod: &pod,
             columns,
@@ -173,15 +177,12 @@ impl Cycle {
         now: Moment,
     ) -> Result<(), String> {
         self.contested.clear();
-        if !contenders.is_empty() {
-            for contender in contenders {
-                columns.add_pod(&contender.node, &contender.footprint);
+        if self.each_node_is_judged_alone() {
+            self.filter_contested(columns, contenders, now)?;
+        } else {
+            for of_one_node in contenders.chunk_by(|a, b| a.index == b.index) {
+                self.filter_contested(columns, of_one_node, now)?;
             }
-            let result = self.filter_contested(columns, contenders, now);
-            for contender in contenders.iter().rev() {
-                columns.remove_pod(&contender.node, &contender.footprint);
-            }
-            result?;
         }
         self.verdicts.begin(&self.scope, columns.capacity());
         for (node, verdict) in &self.contested {
@@ -190,10 +191,33 @@ impl Cycle {
         self.run_filters(columns, now)
     }
 
-    fn filter_contested(&mut self, columns: &Columns, contenders: &[Contender], now: Moment) -> Result<(), String> {
+    /// Whether it makes no difference that other contested nodes have their nominated pods too.
+    fn each_node_is_judged_alone(&self) -> bool {
+        let mut running = self
+            .plan
+            .profile
+            .filter
+            .iter()
+            .zip(&self.skip_filter)
+            .filter(|(_, skip)| !**skip);
+        running.all(|(plugin, _)| plugin.judges_nodes_alone())
+    }
+
+    /// Judges the contenders' nodes with the contenders on them.
+    fn filter_contested(&mut self, columns: &mut Columns, contenders: &[Contender], now: Moment) -> Result<(), String> {
+        if contenders.is_empty() {
+            return Ok(());
+        }
+        for contender in contenders {
+            columns.add_pod(&contender.node, &contender.footprint);
+        }
         let nodes: NodeSet = contenders.iter().map(|contender| contender.index).collect();
         self.verdicts.begin(&nodes, columns.capacity());
-        self.run_filters(columns, now)?;
+        let result = self.run_filters(columns, now);
+        for contender in contenders.iter().rev() {
+            columns.remove_pod(&contender.node, &contender.footprint);
+        }
+        result?;
         let feasible = self.verdicts.feasible();
         let rejected = nodes.iter().filter(|node| !feasible.contains(*node));
         self.contested

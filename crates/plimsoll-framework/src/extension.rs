@@ -8,7 +8,7 @@ use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::{Moment, Pod};
 use smallvec::SmallVec;
 
-use crate::{CycleState, EffectReply, EffectRequest, FilterPass, ReasonCode, Status};
+use crate::{CycleState, EffectReply, EffectRequest, FilterPass, MAX_NODE_SCORE, ReasonCode, Status};
 
 /// A named piece of scheduling behaviour. What it takes part in is what it puts into its [`Extensions`].
 pub trait Plugin: Send + Sync + 'static {
@@ -51,6 +51,12 @@ pub trait PreEnqueue: Plugin {
     fn pre_enqueue(&self, pod: &Pod) -> GateStatus;
 }
 
+/// Asks the columns to keep the counts that the plugin will read, before the pod is judged.
+pub trait Prepare: Plugin {
+    /// Called before the pre-filters, each time the pod is looked at, for every plugin that is enabled at any point.
+    fn prepare(&self, pod: &Pod, columns: &mut Columns);
+}
+
 /// What a pre-filter says of the pod as a whole.
 #[derive(Debug)]
 pub enum PreFilterOutcome {
@@ -82,6 +88,12 @@ pub trait Filter: Plugin {
         state: &CycleState,
         code: ReasonCode,
     ) -> SmallVec<[Cow<'static, str>; 1]>;
+
+    /// Whether pods on one node never change its verdict on another. Nodes that nominated pods contend for are then judged
+    /// all at once, else one by one, each with only its own nominated pods on it.
+    fn judges_nodes_alone(&self) -> bool {
+        false
+    }
 }
 
 /// A filter that needs I/O over the nodes that passed all others, as HTTP extenders do.
@@ -136,6 +148,22 @@ pub enum Normalize {
     },
 }
 
+impl Normalize {
+    /// Normalises a column of scores.
+    pub fn apply(self, scores: &mut [i64]) {
+        let Self::Default { reverse } = self else { return };
+        let max = scores.iter().copied().max().unwrap_or(0);
+        for score in scores {
+            *score = match (max, reverse) {
+                (0, true) => MAX_NODE_SCORE,
+                (0, false) => *score,
+                (_, false) => *score * MAX_NODE_SCORE / max,
+                (_, true) => MAX_NODE_SCORE - *score * MAX_NODE_SCORE / max,
+            };
+        }
+    }
+}
+
 /// Fills a column of scores, one per feasible node.
 pub trait Score: Plugin {
     /// Writes the raw score of `feasible[i]` to `scores[i]`, which is 0 before; `Err` is an internal failure.
@@ -150,6 +178,19 @@ pub trait Score: Plugin {
     /// How raw scores become 0..=100.
     fn normalize(&self) -> Normalize {
         Normalize::No
+    }
+
+    /// Turns the raw scores of `feasible` into 0..=100, for plugins that do it in a way of their own; by default as
+    /// [`Score::normalize`] says. `Err` is an internal failure.
+    fn normalize_scores(
+        &self,
+        _cycle: CycleContext<'_>,
+        _state: &CycleState,
+        _feasible: &[NodeIndex],
+        scores: &mut [i64],
+    ) -> Result<(), String> {
+        self.normalize().apply(scores);
+        Ok(())
     }
 }
 
@@ -251,6 +292,8 @@ extensions! {
     queue_sort: QueueSort,
     /// Gates pods.
     pre_enqueue: PreEnqueue,
+    /// Asks for counts.
+    prepare: Prepare,
     /// Looks at the pod before any node.
     pre_filter: PreFilter,
     /// Narrows nodes.
@@ -271,4 +314,24 @@ extensions! {
     bind: Bind,
     /// Hears of bound pods.
     post_bind: PostBind,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normalizing_is_integer_arithmetic_with_the_zero_cases_of_kube_scheduler() {
+        let cases: [(&[i64], bool, &[i64]); 4] = [
+            (&[1, 2, 3], false, &[33, 66, 100]),
+            (&[1, 2, 3], true, &[67, 34, 0]),
+            (&[0, 0], false, &[0, 0]),
+            (&[0, 0], true, &[100, 100]),
+        ];
+        for (raw, reverse, expected) in cases {
+            let mut scores = raw.to_vec();
+            Normalize::Default { reverse }.apply(&mut scores);
+            assert_eq!(scores, expected);
+        }
+    }
 }

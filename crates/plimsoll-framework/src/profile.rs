@@ -5,7 +5,7 @@ use plimsoll_config::{FeatureGates, ProfileConfig};
 
 use crate::{
     Bind, Construction, EffectFilter, Extensions, Filter, Permit, PostBind, PreBind, PreEnqueue, PreFilter, PreScore,
-    QueueSort, Registry, Reserve, Score,
+    Prepare, QueueSort, Registry, Reserve, Score,
 };
 
 /// A score plugin with the weight that its profile gives it.
@@ -25,6 +25,8 @@ pub struct Profile {
     pub queue_sort: Arc<dyn QueueSort>,
     /// Gates.
     pub pre_enqueue: Vec<Arc<dyn PreEnqueue>>,
+    /// Those that ask for counts, whichever point they are enabled at.
+    pub prepare: Vec<Arc<dyn Prepare>>,
     /// Pre-filters.
     pub pre_filter: Vec<Arc<dyn PreFilter>>,
     /// Filters; positions are the plugin numbers in verdicts.
@@ -166,6 +168,7 @@ impl Profile {
             scheduler_name,
             queue_sort,
             pre_enqueue: of(plugins, |extensions| &extensions.pre_enqueue),
+            prepare: of(plugins, |extensions| &extensions.prepare),
             pre_filter: of(plugins, |extensions| &extensions.pre_filter),
             filter,
             effect_filter,

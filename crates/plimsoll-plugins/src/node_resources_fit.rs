@@ -87,6 +87,10 @@ impl Filter for NodeResourcesFit {
         Ok(())
     }
 
+    fn judges_nodes_alone(&self) -> bool {
+        true
+    }
+
     fn reasons(&self, _: CycleContext<'_>, state: &CycleState, code: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         let mut reasons: SmallVec<[Cow<'static, str>; 1]> = SmallVec::new();
         for (bit, reason) in FIXED.iter().enumerate() {

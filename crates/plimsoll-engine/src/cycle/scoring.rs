@@ -1,4 +1,4 @@
-use plimsoll_framework::{CycleContext, MAX_NODE_SCORE, Normalize, PreScoreOutcome, WeightedScore};
+use plimsoll_framework::{CycleContext, MAX_NODE_SCORE, PreScoreOutcome, WeightedScore};
 use plimsoll_model::Moment;
 use plimsoll_model::columns::{Columns, NodeIndex};
 use rand_chacha::ChaCha8Rng;
@@ -113,7 +113,14 @@ impl Cycle {
                 .score(context, &self.state, nodes, scores)
                 .map_err(|error| format!("running Score plugins: plugin {:?} failed with: {error}", plugin.name()))?;
             log.raw(weighted, scores);
-            normalize(scores, plugin.normalize());
+            plugin
+                .normalize_scores(context, &self.state, nodes, scores)
+                .map_err(|error| {
+                    format!(
+                        "running Normalize on Score plugins: plugin {:?} failed with: {error}",
+                        plugin.name()
+                    )
+                })?;
             log.normalised(scores);
             if let Some(score) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(*score)) {
                 return Err(format!(
@@ -144,37 +151,4 @@ impl Cycle {
 fn draw(ties: &mut ChaCha8Rng, count: usize) -> usize {
     let scaled = (u128::from(ties.next_u64()) * count as u128) >> 64;
     usize::try_from(scaled).unwrap_or(0)
-}
-
-fn normalize(scores: &mut [i64], how: Normalize) {
-    let Normalize::Default { reverse } = how else { return };
-    let max = scores.iter().copied().max().unwrap_or(0);
-    for score in scores {
-        *score = match (max, reverse) {
-            (0, true) => MAX_NODE_SCORE,
-            (0, false) => *score,
-            (_, false) => *score * MAX_NODE_SCORE / max,
-            (_, true) => MAX_NODE_SCORE - *score * MAX_NODE_SCORE / max,
-        };
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn normalizing_is_integer_arithmetic_with_the_zero_cases_of_kube_scheduler() {
-        let cases: [(&[i64], bool, &[i64]); 4] = [
-            (&[1, 2, 3], false, &[33, 66, 100]),
-            (&[1, 2, 3], true, &[67, 34, 0]),
-            (&[0, 0], false, &[0, 0]),
-            (&[0, 0], true, &[100, 100]),
-        ];
-        for (raw, reverse, expected) in cases {
-            let mut scores = raw.to_vec();
-            normalize(&mut scores, Normalize::Default { reverse });
-            assert_eq!(scores, expected);
-        }
-    }
 }

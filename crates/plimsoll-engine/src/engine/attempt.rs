@@ -152,7 +152,7 @@ impl Engine {
 
     /// Everything that comes before the filters.
     pub(super) fn examine(&mut self, cycle: &mut Cycle, now: Moment) -> Look {
-        cycle.look(self.ledger.columns(), now)
+        cycle.look(self.ledger.columns_mut(), now)
     }
 
     /// The node that room was made on is most likely the only one that fits, so it is tried alone.

@@ -200,3 +200,13 @@ fn pods_that_are_not_to_be_tried_are_dropped_with_the_reason() {
     };
     assert_eq!(reason, DropReason::Deleting);
 }
+
+#[test]
+fn each_node_is_judged_with_its_own_nominated_pods_only() {
+    let mut cluster = Cluster::new(ProfileBuilder::new().duel().build());
+    cluster.add_node("n1", 1000);
+    cluster.add_node("n2", 1000);
+    cluster.add(&nominated("first", 100, 5, "n1"));
+    cluster.add(&nominated("second", 100, 5, "n2"));
+    assert_eq!(cluster.place(&pod("a", 100)).node, "n2");
+}

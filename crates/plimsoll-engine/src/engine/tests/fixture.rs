@@ -261,6 +261,28 @@ impl Filter for Fit {
     }
 }
 
+/// Rejects every node when there are two pods in the cluster.
+struct Duel;
+
+impl Plugin for Duel {
+    fn name(&self) -> &'static str {
+        "Duel"
+    }
+}
+
+impl Filter for Duel {
+    fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
+        if cycle.columns.pod_count().iter().sum::<i64>() > 1 {
+            pass.keep_only(&NodeSet::new(), ReasonCode(0), Resolvability::Resolvable);
+        }
+        Ok(())
+    }
+
+    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
+        smallvec![Cow::Borrowed("two is a crowd")]
+    }
+}
+
 /// Asks outside which nodes will not do; the request is the number of nodes left.
 struct Oracle;
 
@@ -373,6 +395,7 @@ impl ProfileBuilder {
     /// Fits by cpu, prefers later names.
     pub(super) fn new() -> Self {
         Self(Profile {
+            prepare: Vec::new(),
             scheduler_name: "default-scheduler".to_owned(),
             queue_sort: Arc::new(Arrival),
             pre_enqueue: Vec::new(),
@@ -401,6 +424,11 @@ impl ProfileBuilder {
             plugin: Arc::new(Prefer { flat: true }),
             weight: 1,
         }];
+        self
+    }
+
+    pub(super) fn duel(mut self) -> Self {
+        self.0.filter.push(Arc::new(Duel));
         self
     }
 
