@@ -226,6 +226,7 @@ impl Engine {
             Delta::PodAdded(pod) => self.on_pod(None, pod, now, out),
             Delta::PodUpdated { old, new } => self.on_pod(Some(old), new, now, out),
             Delta::PodDeleted(pod) => self.on_pod_deleted(pod, now, out),
+            Delta::NamespaceChanged { .. } | Delta::WorkloadSelectorChanged { .. } => {}
         }
         self.applied = change.seq;
     }

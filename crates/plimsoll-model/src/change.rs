@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::{Node, Pod};
+use crate::{Namespace, Node, Pod, WorkloadSelector};
 
 /// Position in the one order of changes, over all kinds. The first change of a term has 1; there are no gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -30,7 +30,7 @@ impl Seq {
 /// One change of the cluster and its place in the order.
 ///
 /// The informer cache numbers what the watches deliver and sends the same stream to the queue and to the cycle. A term
-/// begins with the cache's content as `…Added` changes, nodes first, then pods.
+/// begins with the cache's content as additions: namespaces, workload selectors, nodes, then pods.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Place in the order.
@@ -64,4 +64,18 @@ pub enum Delta {
     },
     /// A node is gone; this is the last that is known of it.
     NodeDeleted(Arc<Node>),
+    /// A namespace was created (no `old`), changed its labels, or is gone (no `new`).
+    NamespaceChanged {
+        /// As it was last told.
+        old: Option<Arc<Namespace>>,
+        /// As it is now.
+        new: Option<Arc<Namespace>>,
+    },
+    /// A workload was created (no `old`), changed its selector, or is gone (no `new`).
+    WorkloadSelectorChanged {
+        /// As it was last told.
+        old: Option<Arc<WorkloadSelector>>,
+        /// As it is now.
+        new: Option<Arc<WorkloadSelector>>,
+    },
 }

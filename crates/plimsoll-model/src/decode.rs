@@ -2,12 +2,16 @@ use compact_str::CompactString;
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, de};
 
-use crate::{Node, ObjectName, Pod, ResourceVersion, Uid};
+use crate::{Namespace, Node, ObjectName, Pod, ResourceVersion, Uid, WorkloadKind, WorkloadSelector};
 
+mod namespace;
 mod node;
 mod pod;
 #[cfg(test)]
 mod tests;
+mod workload_selector;
+
+use workload_selector::{WireLabelled, WireSelecting};
 
 /// An object that can't be read. It concerns that object alone; [`decode_metadata`] may still tell which it is.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +42,24 @@ pub fn decode_pod(json: &[u8]) -> Result<Pod, DecodeError> {
 /// Reads a node from JSON. What the scheduler does not read is skipped, nulls count as absent.
 pub fn decode_node(json: &[u8]) -> Result<Node, DecodeError> {
     decode("node", json)
+}
+
+/// Reads a namespace from JSON; all but its labels is skipped.
+pub fn decode_namespace(json: &[u8]) -> Result<Namespace, DecodeError> {
+    decode("namespace", json)
+}
+
+/// Reads the selector of a service, replication controller, replica set or stateful set from its JSON; all else is
+/// skipped.
+pub fn decode_workload_selector(kind: WorkloadKind, json: &[u8]) -> Result<WorkloadSelector, DecodeError> {
+    match kind {
+        WorkloadKind::Service | WorkloadKind::ReplicationController => {
+            decode::<WireLabelled>(kind.as_str(), json).map(|object| object.into_selector(kind))
+        }
+        WorkloadKind::ReplicaSet | WorkloadKind::StatefulSet => {
+            decode::<WireSelecting>(kind.as_str(), json).map(|object| object.into_selector(kind))
+        }
+    }
 }
 
 /// Reads only the identity from the JSON of any object.

@@ -16,8 +16,11 @@ mod host_port;
 mod image;
 mod labels;
 mod moment;
+mod namespace;
 mod node;
 mod pod;
+mod pod_class;
+mod pod_pattern;
 mod quantity;
 mod requests;
 mod resource_list;
@@ -28,20 +31,26 @@ mod taint;
 mod timestamp;
 mod uid;
 mod volume;
+mod workload_selector;
 
 pub use affinity::{Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, PreferredTerm, WeightedPodAffinityTerm};
 pub use change::{Change, Delta, Seq};
-pub use decode::{DecodeError, ObjectMetaHead, decode_metadata, decode_node, decode_pod};
+pub use decode::{
+    DecodeError, ObjectMetaHead, decode_metadata, decode_namespace, decode_node, decode_pod, decode_workload_selector,
+};
 pub use footprint::Footprint;
 pub use host_port::{HostPort, Protocol};
 pub use image::normalised_image_name;
 pub use labels::{Labels, is_label_key, is_label_value};
 pub use moment::Moment;
+pub use namespace::Namespace;
 pub use node::{Allocatable, Node, NodeCondition, NodeImage, NodeSpec, NodeStatus};
 pub use pod::{
-    Container, ContainerStatus, Pod, PodCondition, PodLevelStatus, PodPhase, PodResourceClaim, PodResourceClaimStatus,
-    PodSpec, PodStatus, PreemptionPolicy,
+    Container, ContainerStatus, ControllerReference, Pod, PodCondition, PodLevelStatus, PodPhase, PodResourceClaim,
+    PodResourceClaimStatus, PodSpec, PodStatus, PreemptionPolicy,
 };
+pub use pod_class::{PodClass, PodTerm, TermKind};
+pub use pod_pattern::{PodPattern, PodQuery};
 pub use quantity::{ParseQuantityError, Quantity};
 pub use requests::{
     Amounts, DEFAULT_MEMORY_REQUEST, DEFAULT_MILLI_CPU_REQUEST, RequestOptions, ScalarAmounts, pod_requests,
@@ -54,3 +63,4 @@ pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated
 pub use timestamp::Timestamp;
 pub use uid::{ObjectName, Uid};
 pub use volume::{InTreeVolume, VolumeKind};
+pub use workload_selector::{WorkloadKind, WorkloadSelector};

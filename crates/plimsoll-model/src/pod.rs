@@ -27,6 +27,8 @@ pub struct Pod {
     pub creation_timestamp: Option<Timestamp>,
     /// Set once it is to be deleted.
     pub deletion_timestamp: Option<Timestamp>,
+    /// The object that manages it, if one does.
+    pub controller: Option<Box<ControllerReference>>,
     /// What it wants.
     pub spec: PodSpec,
     /// What has become of it.
@@ -69,6 +71,17 @@ impl Pod {
     }
 }
 
+/// The owner of a pod that manages it: the first owner reference that says `controller: true`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ControllerReference {
+    /// Group and version.
+    pub api_version: CompactString,
+    /// Kind.
+    pub kind: CompactString,
+    /// Name, in the pod's namespace.
+    pub name: CompactString,
+}
+
 /// What a pod wants.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PodSpec {
@@ -106,6 +119,8 @@ pub struct PodSpec {
     pub scheduling_group: Option<CompactString>,
     /// Uses the node's network.
     pub host_network: bool,
+    /// Whether it uses the node's user namespace; none means it does.
+    pub host_users: Option<bool>,
 }
 
 /// Whether other pods may be evicted for a pod.
@@ -142,6 +157,8 @@ pub struct Container {
     pub ports: Vec<HostPort>,
     /// An init container that goes on running: a sidecar.
     pub restart_policy_always: bool,
+    /// Whether a way for it to end restarts all containers of the pod (a restart rule `RestartAllContainers`).
+    pub restarts_all_containers: bool,
 }
 
 /// A device claim of a pod.

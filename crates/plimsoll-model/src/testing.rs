@@ -31,6 +31,7 @@ pub fn pod(name: &str) -> PodBuilder {
             labels: Labels::new(),
             creation_timestamp: None,
             deletion_timestamp: None,
+            controller: None,
             spec,
             status: PodStatus::default(),
         },

@@ -6,8 +6,8 @@ use super::{WireMeta, non_empty, or_default};
 use crate::pod::DEFAULT_SCHEDULER;
 use crate::requests::effective;
 use crate::{
-    Affinity, Container, ContainerStatus, HostPort, Labels, Pod, PodCondition, PodLevelStatus, PodPhase,
-    PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus, PreemptionPolicy, ResourceList, Timestamp,
+    Affinity, Container, ContainerStatus, ControllerReference, HostPort, Labels, Pod, PodCondition, PodLevelStatus,
+    PodPhase, PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus, PreemptionPolicy, ResourceList, Timestamp,
     Toleration, TopologySpreadConstraint, VolumeKind,
 };
 
@@ -44,6 +44,21 @@ struct WirePodMeta {
     creation_timestamp: Option<Timestamp>,
     #[serde(default)]
     deletion_timestamp: Option<Timestamp>,
+    #[serde(default, deserialize_with = "or_default")]
+    owner_references: Vec<WireOwner>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireOwner {
+    #[serde(default, deserialize_with = "or_default")]
+    api_version: CompactString,
+    #[serde(default, deserialize_with = "or_default")]
+    kind: CompactString,
+    #[serde(default, deserialize_with = "or_default")]
+    name: CompactString,
+    #[serde(default, deserialize_with = "or_default")]
+    controller: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -83,6 +98,8 @@ struct WireSpec {
     scheduling_group: WireGroup,
     #[serde(default, deserialize_with = "or_default")]
     host_network: bool,
+    #[serde(default)]
+    host_users: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -117,6 +134,14 @@ struct WireContainer {
     ports: Vec<WirePort>,
     #[serde(default, deserialize_with = "non_empty")]
     restart_policy: Option<CompactString>,
+    #[serde(default, deserialize_with = "or_default")]
+    restart_policy_rules: Vec<WireRestartRule>,
+}
+
+#[derive(Deserialize)]
+struct WireRestartRule {
+    #[serde(default, deserialize_with = "or_default")]
+    action: CompactString,
 }
 
 #[derive(Deserialize)]
@@ -198,12 +223,22 @@ impl From<WirePod> for Pod {
             labels: metadata.labels,
             creation_timestamp: metadata.creation_timestamp,
             deletion_timestamp: metadata.deletion_timestamp,
+            controller: controller(metadata.owner_references),
             spec: spec.into(),
             status: status.into(),
         };
         drop_idle_statuses(&mut pod);
         pod
     }
+}
+
+fn controller(owners: Vec<WireOwner>) -> Option<Box<ControllerReference>> {
+    let owner = owners.into_iter().find(|owner| owner.controller)?;
+    Some(Box::new(ControllerReference {
+        api_version: owner.api_version,
+        kind: owner.kind,
+        name: owner.name,
+    }))
 }
 
 impl From<WireSpec> for PodSpec {
@@ -232,6 +267,7 @@ impl From<WireSpec> for PodSpec {
             resource_claims: wire.resource_claims,
             scheduling_group: wire.scheduling_group.pod_group_name,
             host_network: wire.host_network,
+            host_users: wire.host_users,
         }
     }
 }
@@ -247,6 +283,10 @@ impl From<WireContainer> for Container {
                 .map(|port| HostPort::new(port.protocol.as_str().into(), &port.host_ip, port.host_port))
                 .collect(),
             restart_policy_always: wire.restart_policy.as_deref() == Some("Always"),
+            restarts_all_containers: wire
+                .restart_policy_rules
+                .iter()
+                .any(|rule| rule.action == "RestartAllContainers"),
         }
     }
 }

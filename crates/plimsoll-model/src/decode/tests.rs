@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::testing;
 use crate::{
-    Effect, Footprint, HostPort, InTreeVolume, NodeInclusionPolicy, Operator, PodPhase, PreemptionPolicy, Protocol,
-    Quantity, Toleration, VolumeKind, WhenUnsatisfiable,
+    ControllerReference, Effect, Footprint, HostPort, InTreeVolume, LabelSelector, NodeInclusionPolicy, Operator,
+    PodPhase, PreemptionPolicy, Protocol, Quantity, Toleration, VolumeKind, WhenUnsatisfiable,
 };
 
 const RUNNING_POD: &str = include_str!("tests/running_pod.json");
@@ -498,4 +498,79 @@ fn builders_make_what_decoding_makes() {
         .image("i:1", 7)
         .build();
     assert_eq!(built, decode_node(object.to_string().as_bytes()).unwrap());
+}
+
+#[test]
+fn a_pod_knows_the_owner_that_controls_it() {
+    let owned = |owners: Value| pod_with(&json!({"metadata": {"ownerReferences": owners}})).controller;
+    let owner = |name: &str, controller: Value| json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": "u", "controller": controller});
+    assert_eq!(owned(json!(null)), None);
+    assert_eq!(owned(json!([owner("a", json!(false)), owner("b", json!(null))])), None);
+    let expected = ControllerReference {
+        api_version: "apps/v1".into(),
+        kind: "ReplicaSet".into(),
+        name: "b".into(),
+    };
+    let owners = json!([
+        owner("a", json!(false)),
+        owner("b", json!(true)),
+        owner("c", json!(true))
+    ]);
+    assert_eq!(owned(owners), Some(Box::new(expected)));
+}
+
+#[test]
+fn what_needs_declared_features_is_kept() {
+    let rules = json!([{"action": "Restart"}, {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}]);
+    let pod = pod_with(&json!({"spec": {
+        "hostNetwork": true, "hostUsers": false,
+        "containers": [{"name": "a", "restartPolicyRules": rules}, {"name": "b", "restartPolicyRules": [{"action": "Restart"}]}],
+        "initContainers": [{"name": "i", "restartPolicyRules": rules}],
+    }}));
+    assert_eq!((pod.spec.host_network, pod.spec.host_users), (true, Some(false)));
+    let restarts = |container: &crate::Container| container.restarts_all_containers;
+    assert_eq!(
+        pod.spec.containers.iter().map(restarts).collect::<Vec<_>>(),
+        [true, false]
+    );
+    assert!(restarts(&pod.spec.init_containers[0]));
+}
+
+#[test]
+fn of_a_namespace_the_labels_are_kept() {
+    let object = json!({"metadata": {"name": "shop", "uid": "1", "resourceVersion": "7", "labels": {"team": "a"}},
+        "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}});
+    let namespace = decode_namespace(object.to_string().as_bytes()).unwrap();
+    assert_eq!((namespace.name.as_str(), namespace.uid.as_str()), ("shop", "1"));
+    assert_eq!(namespace.resource_version.as_u64(), 7);
+    assert_eq!(namespace.labels.get("team"), Some("a"));
+    assert!(decode_namespace(br#"{"metadata":{"name":"shop"}}"#).is_err());
+}
+
+#[test]
+fn of_a_workload_the_selector_is_kept() {
+    let labels = LabelSelector::of_labels([("app", "web")].into_iter().collect());
+    let map = json!({"app": "web"});
+    let selector = json!({"matchLabels": {"app": "web"}});
+    let cases = [
+        (WorkloadKind::Service, &map, Some(&labels)),
+        (WorkloadKind::ReplicationController, &map, Some(&labels)),
+        (WorkloadKind::ReplicaSet, &selector, Some(&labels)),
+        (WorkloadKind::StatefulSet, &selector, Some(&labels)),
+        (WorkloadKind::Service, &json!({}), None),
+        (WorkloadKind::Service, &json!(null), None),
+        (WorkloadKind::ReplicationController, &json!(null), None),
+        (WorkloadKind::ReplicaSet, &json!({}), Some(&LabelSelector::default())),
+        (WorkloadKind::ReplicaSet, &json!(null), None),
+    ];
+    for (kind, selector, expected) in cases {
+        let object = json!({"metadata": {"namespace": "shop", "name": "w", "uid": "1", "resourceVersion": "7"},
+            "spec": {"selector": selector, "replicas": 3, "template": {"spec": {}}}});
+        let workload = decode_workload_selector(kind, object.to_string().as_bytes()).unwrap();
+        assert_eq!(workload.selector.as_ref(), expected, "{kind} {selector}");
+        assert_eq!((workload.kind, workload.name.to_string()), (kind, "shop/w".to_owned()));
+        assert_eq!((workload.uid.as_str(), workload.resource_version.as_u64()), ("1", 7));
+    }
+    let error = decode_workload_selector(WorkloadKind::Service, b"{}").unwrap_err();
+    assert!(error.to_string().starts_with("cannot decode Service: "), "{error}");
 }

@@ -46,6 +46,7 @@ impl SchedulingQueue {
                 }
             }
             Delta::NodeDeleted(node) => self.node_changed(NODE_DELETE, Some(node), None, now),
+            Delta::NamespaceChanged { .. } | Delta::WorkloadSelectorChanged { .. } => {}
         }
     }
 
