@@ -12,7 +12,7 @@ use plimsoll::logging::Logging;
 use plimsoll_apiserver::{ApiServer, Config, Tls};
 use tokio::net::TcpListener;
 
-use crate::demo::stop_signal;
+use crate::demo::unless_signalled;
 
 /// How often deleted pods whose grace has run out are taken away, as their kubelets would.
 const REAP: Duration = Duration::from_secs(1);
@@ -67,12 +67,7 @@ pub(crate) async fn run(flags: ApiServerFlags) -> anyhow::Result<ExitCode> {
             server.reap_terminated_pods();
         }
     };
-    let signalled = tokio::select! {
-        biased;
-        signalled = stop_signal() => signalled,
-        () = reaping => Ok(()),
-    };
-    signalled?;
+    unless_signalled(reaping).await?;
     serving.shutdown().await;
     Ok(ExitCode::SUCCESS)
 }

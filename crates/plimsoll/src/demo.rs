@@ -15,10 +15,12 @@ mod stage;
 mod table;
 mod workload;
 
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::builder::FalseyValueParser;
+use futures::future::{Either, select};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::show::Show;
@@ -38,13 +40,8 @@ pub(crate) struct DemoFlags {
 /// Plays the show. Code 1 when the check at its end finds anything wrong.
 pub(crate) async fn run(flags: DemoFlags) -> anyhow::Result<ExitCode> {
     let mut show = Show::open(flags.seed).await?;
-    let played = tokio::select! {
-        biased;
-        signalled = stop_signal() => {
-            signalled?;
-            anyhow::bail!("interrupted")
-        }
-        played = show.play() => played,
+    let Some(played) = unless_signalled(show.play()).await? else {
+        anyhow::bail!("interrupted")
     };
     let mut violations = match played {
         Ok(violations) => violations,
@@ -52,25 +49,22 @@ pub(crate) async fn run(flags: DemoFlags) -> anyhow::Result<ExitCode> {
     };
     if flags.keep {
         show.invite()?;
-        let ended = tokio::select! {
-            biased;
-            signalled = stop_signal() => signalled.map_err(Into::into),
-            failed = show.go_on() => failed,
-        };
-        ended?;
+        if let Some(failed) = unless_signalled(show.go_on()).await? {
+            failed?;
+        }
     }
     violations.extend(show.close().await?);
     show.verdict(&violations)
 }
 
-/// Waits for SIGTERM or SIGINT.
-pub(crate) async fn stop_signal() -> std::io::Result<()> {
+/// What came of `work`, or nothing when SIGTERM or SIGINT came first.
+pub(crate) async fn unless_signalled<T>(work: impl Future<Output = T>) -> std::io::Result<Option<T>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let _ = tokio::select! {
-        biased;
-        one = terminate.recv() => one,
-        one = interrupt.recv() => one,
-    };
-    Ok(())
+    let terminated = pin!(terminate.recv());
+    let interrupted = pin!(interrupt.recv());
+    Ok(match select(select(terminated, interrupted), pin!(work)).await {
+        Either::Left(_) => None,
+        Either::Right((done, _)) => Some(done),
+    })
 }

@@ -14,8 +14,6 @@
 //! }
 //! ```
 
-#![expect(clippy::disallowed_macros, reason = "each select here is biased")]
-
 pub mod flags;
 pub mod logging;
 mod scheduler;

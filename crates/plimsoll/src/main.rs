@@ -1,7 +1,5 @@
 //! The `plimsoll` program: the scheduler, and in its company a demo and a test API server.
 
-#![expect(clippy::disallowed_macros, reason = "each select here is biased")]
-
 mod apiserver;
 mod cli;
 mod demo;

@@ -5,8 +5,10 @@ mod signals;
 mod test_panic;
 
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
+use std::pin::pin;
 use std::sync::Arc;
 
+use futures::future::{Either, select};
 use plimsoll_actors::effects::{Effects, PerformEffect};
 use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
@@ -210,24 +212,17 @@ fn reason(error: SpawnErr) -> String {
 }
 
 async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exit {
-    let ended = tokio::select! {
-        biased;
-        exit = running.ended() => Some(exit),
-        () = signals.next() => None,
-    };
-    if let Some(exit) = ended {
+    if let Either::Left((exit, _)) = select(pin!(running.ended()), pin!(signals.next())).await {
         return exit;
     }
     running.shutdown();
-    let ended = tokio::select! {
-        biased;
-        exit = running.ended() => exit,
-        () = signals.next() => {
+    match select(pin!(running.ended()), pin!(signals.next())).await {
+        Either::Left((exit, _)) => exit,
+        Either::Right(_) => {
             tracing::error!("A second signal: ending at once");
             std::process::exit(1)
         }
-    };
-    ended
+    }
 }
 
 /// Puts a [`Scheduler`] together.

@@ -1,9 +1,11 @@
 //! The show from curtain to curtain.
 
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
+use futures::future::{Either, select};
 use jiff::Timestamp;
 use plimsoll_apiserver::review::User;
 use plimsoll_apiserver::{ApiServer, Config, Serving, Tls, Tokens};
@@ -177,13 +179,10 @@ impl Show {
     /// Lets time pass until `enough`, or until patience is at its end: the check has the last word either way.
     async fn rounds_until(&mut self, enough: impl Fn(Census) -> bool) -> anyhow::Result<Census> {
         let deadline = tokio::time::sleep(PATIENCE);
-        let mut deadline = std::pin::pin!(deadline);
+        let mut deadline = pin!(deadline);
         loop {
-            let late = tokio::select! {
-                biased;
-                () = deadline.as_mut() => true,
-                _ = self.rounds.tick() => false,
-            };
+            let round = pin!(self.rounds.tick());
+            let late = matches!(select(deadline.as_mut(), round).await, Either::Left(_));
             self.replicas.iter_mut().try_for_each(Replica::ensure_running)?;
             let census = kubelet::round(&self.server, self.kinds)?;
             self.stage.progress(census)?;

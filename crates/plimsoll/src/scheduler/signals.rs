@@ -1,3 +1,6 @@
+use std::pin::pin;
+
+use futures::future::select;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// SIGTERM and SIGINT, which mean the same.
@@ -17,10 +20,6 @@ impl Signals {
 
     /// Waits for the next one.
     pub(super) async fn next(&mut self) {
-        let _ = tokio::select! {
-            biased;
-            one = self.terminate.recv() => one,
-            one = self.interrupt.recv() => one,
-        };
+        select(pin!(self.terminate.recv()), pin!(self.interrupt.recv())).await;
     }
 }
