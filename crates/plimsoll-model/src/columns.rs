@@ -11,28 +11,28 @@ use crate::{Footprint, HostPort, Node, Taint};
 
 mod image_columns;
 mod label_columns;
+mod node_classes;
 mod node_set;
 mod port_columns;
 mod resource_columns;
 mod rows;
 mod selection;
 mod sum_column;
-mod taint_classes;
 #[cfg(test)]
 mod tests;
 
 pub use image_columns::ImageColumn;
 pub use label_columns::{LabelColumn, ValueId};
+pub use node_classes::NodeClass;
 pub use node_set::{Iter, NodeIndex, NodeSet};
 pub use resource_columns::ScalarColumn;
-pub use taint_classes::TaintClass;
 
 use image_columns::ImageColumns;
 use label_columns::LabelColumns;
+use node_classes::NodeClasses;
 use port_columns::PortColumns;
 use resource_columns::ResourceColumns;
 use rows::Rows;
-use taint_classes::TaintClasses;
 
 /// Hashed with a fixed seed, so that one sequence of changes always gives the same columns.
 type Map<K, V> = hashbrown::HashMap<K, V, FixedState>;
@@ -51,7 +51,8 @@ pub struct Columns {
     node_count: usize,
     unschedulable: NodeSet,
     resources: ResourceColumns,
-    taints: TaintClasses,
+    taints: NodeClasses<Taint>,
+    features: NodeClasses<CompactString>,
     labels: LabelColumns,
     images: ImageColumns,
     ports: PortColumns,
@@ -80,6 +81,7 @@ impl Columns {
             schedulability_changed,
             self.resources.set_allocatable(row, &node.status.allocatable),
             self.taints.set(row, &node.spec.taints),
+            self.features.set(row, &node.status.declared_features),
             self.labels.set(row, &node.labels),
             self.images.set(row, &node.status.images),
         ];
@@ -98,6 +100,7 @@ impl Columns {
         self.unschedulable.remove(row);
         self.resources.set_allocatable(row, &crate::Allocatable::default());
         self.taints.clear(row);
+        self.features.clear(row);
         self.labels.set(row, &crate::Labels::default());
         self.images.set(row, &[]);
         self.touch(row);
@@ -139,6 +142,7 @@ impl Columns {
             self.changed_at.resize(capacity, 0);
             self.resources.grow(capacity);
             self.taints.grow(capacity);
+            self.features.grow(capacity);
         }
         row
     }
@@ -258,23 +262,30 @@ impl Columns {
     }
 
     /// The taints of each node, as a class. Of rows without a node it says nothing.
-    pub fn taint_class(&self) -> &[TaintClass] {
+    pub fn taint_class(&self) -> &[NodeClass] {
         self.taints.classes()
     }
 
     /// The classes that nodes have, and their taints in the nodes' order.
-    pub fn taint_classes(&self) -> impl Iterator<Item = (TaintClass, &[Taint])> {
+    pub fn taint_classes(&self) -> impl Iterator<Item = (NodeClass, &[Taint])> {
         self.taints.iter()
     }
 
     /// The nodes that have exactly the taints of a class.
-    pub fn nodes_of_taint_class(&self, class: TaintClass) -> &NodeSet {
+    pub fn nodes_of_taint_class(&self, class: NodeClass) -> &NodeSet {
         self.taints.nodes(class)
     }
 
     /// The taints of a node; none for a row without a node.
     pub fn taints(&self, node: NodeIndex) -> &[Taint] {
         self.taints.of(node)
+    }
+
+    /// The lists of features that nodes declare, and the nodes that declare exactly those.
+    pub fn declared_features(&self) -> impl Iterator<Item = (&[CompactString], &NodeSet)> {
+        self.features
+            .iter()
+            .map(|(class, features)| (features, self.features.nodes(class)))
     }
 
     /// The values of one label, if some node has it.

@@ -6,6 +6,7 @@
 pub mod default_binder;
 pub mod image_locality;
 pub mod node_affinity;
+pub mod node_declared_features;
 pub mod node_name;
 pub mod node_ports;
 pub mod node_resources_balanced_allocation;
@@ -39,6 +40,7 @@ pub fn registry() -> Registry {
     registry.add(node_resources_balanced_allocation::NAME, |_| {
         Ok(node_resources_balanced_allocation::extensions())
     });
+    registry.add(node_declared_features::NAME, node_declared_features::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
     registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));
     not_yet::add_to(&mut registry);
@@ -64,7 +66,8 @@ mod tests {
                 "TaintToleration",
                 "NodeAffinity",
                 "NodePorts",
-                "NodeResourcesFit"
+                "NodeResourcesFit",
+                "NodeDeclaredFeatures"
             ]
         );
         let scores: Vec<_> = profile

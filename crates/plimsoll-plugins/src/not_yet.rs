@@ -55,7 +55,7 @@ struct Placeholder {
     need: Option<fn(&Pod) -> Option<&'static str>>,
 }
 
-const PLACEHOLDERS: [Placeholder; 10] = [
+const PLACEHOLDERS: [Placeholder; 9] = [
     Placeholder {
         missing: Missing {
             plugin: "VolumeRestrictions",
@@ -110,13 +110,6 @@ const PLACEHOLDERS: [Placeholder; 10] = [
         missing: Missing {
             plugin: "DefaultPreemption",
             what: "no pod is evicted to make room for a more important one",
-        },
-        need: None,
-    },
-    Placeholder {
-        missing: Missing {
-            plugin: "NodeDeclaredFeatures",
-            what: "features that nodes declare are not held against what pods need",
         },
         need: None,
     },

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_framework::{
     CycleContext, CycleState, Extensions, Filter, FilterPass, Normalize, Plugin, ReasonCode, Resolvability, Score,
 };
-use plimsoll_model::columns::{NodeIndex, TaintClass};
+use plimsoll_model::columns::{NodeClass, NodeIndex};
 use plimsoll_model::{Effect, Pod, Taint, Toleration, first_untolerated};
 use smallvec::{SmallVec, smallvec};
 
@@ -66,7 +66,7 @@ impl Score for TaintToleration {
     ) -> Result<(), String> {
         let tolerations = tolerations_of_soft_taints(cycle.pod);
         let classes = cycle.columns.taint_classes();
-        let mut untolerated: SmallVec<[(TaintClass, i64); 8]> = classes
+        let mut untolerated: SmallVec<[(NodeClass, i64); 8]> = classes
             .map(|(class, taints)| (class, count_untolerated_soft_taints(taints, &tolerations)))
             .filter(|(_, count)| *count > 0)
             .collect();

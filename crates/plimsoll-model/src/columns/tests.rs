@@ -77,7 +77,8 @@ fn a_node() -> impl Strategy<Value = Node> {
     );
     let taints = proptest::sample::subsequence(vec!["soft", "hard"], 0..=2);
     let images = proptest::collection::vec((proptest::sample::select(&IMAGES[..]), 1_i64..3), 0..4);
-    let status = (amounts(), 0_i64..3, images);
+    let features = proptest::sample::subsequence(vec!["one", "two"], 0..=2);
+    let status = (amounts(), 0_i64..3, images, features);
     (name(), labels, taints, any::<bool>(), status).prop_map(|(name, labels, taints, cordoned, status)| {
         let (zone, size, hostname) = labels;
         let labels = [
@@ -85,7 +86,7 @@ fn a_node() -> impl Strategy<Value = Node> {
             ("size", size),
             ("kubernetes.io/hostname", hostname.then_some(name)),
         ];
-        let (amounts, pods, images) = status;
+        let (amounts, pods, images, features) = status;
         let mut built = node(name);
         for (key, value) in labels.into_iter().filter_map(|(key, value)| Some((key, value?))) {
             built = built.label(key, value);
@@ -100,6 +101,7 @@ fn a_node() -> impl Strategy<Value = Node> {
             .with(|node| {
                 node.spec.unschedulable = cordoned;
                 node.status.allocatable = Allocatable { amounts, pods };
+                node.status.declared_features = features.into_iter().map(Into::into).collect();
             })
             .build()
     })

@@ -82,6 +82,7 @@ impl Cluster {
         self.check_rows(columns);
         self.check_resources(columns);
         self.check_taints(columns);
+        self.check_features(columns);
         self.check_labels(columns);
         self.check_selection(columns);
         self.check_ports(columns);
@@ -183,6 +184,20 @@ impl Cluster {
         }
         assert_eq!(&seen, columns.nodes());
         assert_eq!(columns.taint_class().len(), columns.capacity());
+    }
+
+    fn check_features(&self, columns: &Columns) {
+        let mut lists = BTreeSet::new();
+        let mut seen = NodeSet::new();
+        for (features, nodes) in columns.declared_features() {
+            assert!(lists.insert(features.to_vec()), "two classes for {features:?}");
+            assert_eq!(
+                nodes,
+                &self.nodes_where(columns, |_, node| node.status.declared_features == features)
+            );
+            seen.union_with(nodes);
+        }
+        assert_eq!(&seen, columns.nodes());
     }
 
     fn check_labels(&self, columns: &Columns) {
