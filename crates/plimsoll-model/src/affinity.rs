@@ -2,7 +2,7 @@ use compact_str::CompactString;
 use serde::Deserialize;
 
 use crate::decode::or_default;
-use crate::{LabelSelector, NodeSelectorTerm};
+use crate::{LabelSelector, NodeSelectorTerm, ParseSelectorError};
 
 /// Where a pod wants to be and not to be.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
@@ -75,6 +75,14 @@ pub struct PodAffinityTerm {
     /// Nodes with the same value of this label are near each other.
     #[serde(default, deserialize_with = "or_default")]
     pub topology_key: CompactString,
+}
+
+impl PodAffinityTerm {
+    /// Whether both selectors can be parsed; if not, what is wrong with the first that can't be.
+    pub fn check(&self) -> Result<(), ParseSelectorError> {
+        let selectors = [&self.label_selector, &self.namespace_selector];
+        selectors.into_iter().flatten().try_for_each(LabelSelector::check)
+    }
 }
 
 /// A wish about other pods with a weight.

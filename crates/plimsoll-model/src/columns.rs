@@ -7,12 +7,19 @@
 use compact_str::CompactString;
 use foldhash::fast::FixedState;
 
-use crate::{Footprint, HostPort, Node, Taint};
+use crate::{Allocatable, Footprint, HostPort, Labels, Node, Taint};
 
+mod counts;
+mod domain_counts;
 mod image_columns;
 mod label_columns;
+mod match_index;
 mod node_classes;
 mod node_set;
+mod numbered;
+mod pod_columns;
+mod pod_queries;
+mod pod_terms;
 mod port_columns;
 mod resource_columns;
 mod rows;
@@ -20,19 +27,26 @@ mod selection;
 mod sum_column;
 #[cfg(test)]
 mod tests;
+mod workload_selectors;
 
+pub use domain_counts::DomainCounts;
 pub use image_columns::ImageColumn;
 pub use label_columns::{LabelColumn, ValueId};
 pub use node_classes::NodeClass;
 pub use node_set::{Iter, NodeIndex, NodeSet};
+pub use pod_queries::{PodCounts, QueryId};
+pub use pod_terms::MatchingTerm;
 pub use resource_columns::ScalarColumn;
 
+use domain_counts::Spot;
 use image_columns::ImageColumns;
 use label_columns::LabelColumns;
 use node_classes::NodeClasses;
+use pod_columns::PodColumns;
 use port_columns::PortColumns;
 use resource_columns::ResourceColumns;
 use rows::Rows;
+use workload_selectors::WorkloadSelectors;
 
 /// Hashed with a fixed seed, so that one sequence of changes always gives the same columns.
 type Map<K, V> = hashbrown::HashMap<K, V, FixedState>;
@@ -56,6 +70,8 @@ pub struct Columns {
     labels: LabelColumns,
     images: ImageColumns,
     ports: PortColumns,
+    pods: PodColumns,
+    workloads: WorkloadSelectors,
 }
 
 // === Changes ===
@@ -71,6 +87,9 @@ impl Columns {
         let row = self.claim(&node.name);
         let is_new = self.nodes.insert(row);
         self.node_count += usize::from(is_new);
+        if is_new && self.has_pods(row) {
+            self.pods.turn(row, true);
+        }
         let schedulability_changed = if node.spec.unschedulable {
             self.unschedulable.insert(row)
         } else {
@@ -82,7 +101,7 @@ impl Columns {
             self.resources.set_allocatable(row, &node.status.allocatable),
             self.taints.set(row, &node.spec.taints),
             self.features.set(row, &node.status.declared_features),
-            self.labels.set(row, &node.labels),
+            self.relabel(row, &node.labels),
             self.images.set(row, &node.status.images),
         ];
         if changed.contains(&true) {
@@ -95,13 +114,16 @@ impl Columns {
         let Some(row) = self.rows.index_of(name).filter(|row| self.nodes.contains(*row)) else {
             return;
         };
+        self.relabel(row, &Labels::default());
         self.nodes.remove(row);
         self.node_count -= 1;
+        if self.has_pods(row) {
+            self.pods.turn(row, false);
+        }
         self.unschedulable.remove(row);
-        self.resources.set_allocatable(row, &crate::Allocatable::default());
+        self.resources.set_allocatable(row, &Allocatable::default());
         self.taints.clear(row);
         self.features.clear(row);
-        self.labels.set(row, &crate::Labels::default());
         self.images.set(row, &[]);
         self.touch(row);
         self.release_if_empty(row);
@@ -114,23 +136,23 @@ impl Columns {
         for port in &footprint.host_ports {
             self.ports.add(row, port);
         }
+        let (pods, spot) = self.pods_at(row);
+        pods.add_pod(&spot, &footprint.class);
         self.touch(row);
     }
 
     /// Takes a pod off a node: the exact inverse of [`add_pod`](Self::add_pod) with the same footprint. A node without
     /// pods is left alone.
     pub fn remove_pod(&mut self, node: &str, footprint: &Footprint) {
-        let Some(row) = self
-            .rows
-            .index_of(node)
-            .filter(|row| self.resources.pod_count()[row.as_usize()] > 0)
-        else {
+        let Some(row) = self.rows.index_of(node).filter(|row| self.has_pods(*row)) else {
             return;
         };
         self.resources.remove_pod(row, footprint);
         for port in &footprint.host_ports {
             self.ports.remove(row, port);
         }
+        let (pods, spot) = self.pods_at(row);
+        pods.remove_pod(&spot, &footprint.class);
         self.touch(row);
         self.release_if_empty(row);
     }
@@ -148,9 +170,41 @@ impl Columns {
     }
 
     fn release_if_empty(&mut self, row: NodeIndex) {
-        if !self.nodes.contains(row) && self.resources.pod_count()[row.as_usize()] == 0 {
+        if !self.nodes.contains(row) && !self.has_pods(row) {
             self.rows.release(row);
         }
+    }
+
+    fn has_pods(&self, row: NodeIndex) -> bool {
+        self.resources.pod_count()[row.as_usize()] > 0
+    }
+
+    fn pods_at(&mut self, row: NodeIndex) -> (&mut PodColumns, Spot<'_>) {
+        let spot = Spot {
+            row,
+            is_node: self.nodes.contains(row),
+            labels: &self.labels,
+        };
+        (&mut self.pods, spot)
+    }
+
+    /// Whether anything changed. The pods there go with the node from domain to domain.
+    fn relabel(&mut self, row: NodeIndex, labels: &Labels) -> bool {
+        if !self.has_pods(row) {
+            return self.labels.set(row, labels);
+        }
+        let before = self.labels.of(row).cloned().unwrap_or_default();
+        let keys = before.iter().chain(labels.iter()).map(|(key, _)| key);
+        let keys: Vec<&str> = keys.filter(|key| before.get(key) != labels.get(key)).collect();
+        if keys.is_empty() {
+            return false;
+        }
+        let (pods, spot) = self.pods_at(row);
+        pods.leave(&spot, &keys);
+        self.labels.set(row, labels);
+        let (pods, spot) = self.pods_at(row);
+        pods.enter(&spot, &keys);
+        true
     }
 
     fn touch(&mut self, row: NodeIndex) {

@@ -1,7 +1,7 @@
 use smallvec::SmallVec;
 
 use crate::requests::requests_and_non_zero;
-use crate::{Amounts, HostPort, Pod, RequestOptions};
+use crate::{Amounts, HostPort, Pod, PodClass, RequestOptions};
 
 /// What a pod adds to the node it is on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,6 +14,8 @@ pub struct Footprint {
     pub non_zero_memory: i64,
     /// Host ports of containers and sidecars.
     pub host_ports: SmallVec<[HostPort; 1]>,
+    /// How other pods see it.
+    pub class: PodClass,
 }
 
 impl Footprint {
@@ -25,6 +27,7 @@ impl Footprint {
             non_zero_cpu,
             non_zero_memory,
             host_ports: pod.host_ports().cloned().collect(),
+            class: PodClass::of(pod),
         }
     }
 }

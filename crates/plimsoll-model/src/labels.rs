@@ -1,12 +1,13 @@
 use std::fmt;
+use std::sync::Arc;
 
 use compact_str::CompactString;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
-/// Labels of an object, sorted by key.
+/// Labels of an object, sorted by key; copies share them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
-pub struct Labels(Box<[(CompactString, CompactString)]>);
+pub struct Labels(Arc<[(CompactString, CompactString)]>);
 
 impl Labels {
     /// No labels.
@@ -55,7 +56,7 @@ impl<K: Into<CompactString>, V: Into<CompactString>> FromIterator<(K, V)> for La
         sorted.reverse();
         sorted.dedup_by(|later, kept| later.0 == kept.0);
         sorted.reverse();
-        Self(sorted.into_boxed_slice())
+        Self(sorted.into())
     }
 }
 
@@ -97,9 +98,13 @@ pub fn is_label_value(value: &str) -> bool {
 }
 
 fn is_name(text: &str) -> bool {
+    text.len() <= 63 && has_name_letters(text)
+}
+
+/// Whether the text would be a name if it is not too long.
+pub(crate) fn has_name_letters(text: &str) -> bool {
     let bytes = text.as_bytes();
-    bytes.len() <= 63
-        && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
+    bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
         && bytes
             .iter()
@@ -107,7 +112,12 @@ fn is_name(text: &str) -> bool {
 }
 
 fn is_dns_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_dns_part)
+    text.len() <= 253 && is_dns_name(text)
+}
+
+/// Whether the text would be a DNS subdomain if it is not too long.
+pub(crate) fn is_dns_name(text: &str) -> bool {
+    text.split('.').all(is_dns_part)
 }
 
 fn is_dns_part(part: &str) -> bool {

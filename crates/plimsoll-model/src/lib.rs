@@ -57,7 +57,7 @@ pub use requests::{
 };
 pub use resource_list::{ResourceList, is_extended_resource, is_scalar_resource};
 pub use resource_version::{ParseResourceVersionError, ResourceVersion};
-pub use selector::{LabelRequirement, LabelSelector, NodeSelectorTerm, Operator, Requirement};
+pub use selector::{LabelRequirement, LabelSelector, NodeSelectorTerm, Operator, ParseSelectorError, Requirement};
 pub use spread::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
 pub use timestamp::Timestamp;

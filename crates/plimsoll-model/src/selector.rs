@@ -207,11 +207,14 @@ impl LabelSelector {
 
     /// Whether an object with these labels is selected. An invalid selector selects nothing.
     pub fn matches(&self, labels: &Labels) -> bool {
-        self.is_valid()
-            && self
-                .match_labels
-                .iter()
-                .all(|(key, value)| labels.get(key) == Some(value))
+        self.is_valid() && self.holds_for(labels)
+    }
+
+    /// As [`LabelSelector::matches`] for a selector that is known to be valid: validity is costlier than matching.
+    pub(crate) fn holds_for(&self, labels: &Labels) -> bool {
+        self.match_labels
+            .iter()
+            .all(|(key, value)| labels.get(key) == Some(value))
             && self
                 .match_expressions
                 .iter()
@@ -219,5 +222,8 @@ impl LabelSelector {
     }
 }
 
+mod parse_error;
 #[cfg(test)]
 mod tests;
+
+pub use parse_error::ParseSelectorError;

@@ -10,11 +10,11 @@ use crate::Labels;
 pub struct ValueId(NonZeroU32);
 
 impl ValueId {
-    const fn slot(self) -> usize {
+    pub(super) const fn slot(self) -> usize {
         self.0.get() as usize - 1
     }
 
-    fn of_slot(slot: usize) -> Self {
+    pub(super) fn of_slot(slot: usize) -> Self {
         let number = u32::try_from(slot).unwrap_or(u32::MAX).saturating_add(1);
         Self(NonZeroU32::new(number).unwrap_or(NonZeroU32::MAX))
     }

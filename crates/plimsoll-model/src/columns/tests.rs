@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::testing::node;
-use crate::{Allocatable, NodeSelectorTerm, Operator, Protocol, Requirement};
+use crate::{NodeSelectorTerm, Operator, Protocol, Requirement};
 use naive::Cluster;
 
 mod naive;
@@ -66,6 +66,7 @@ fn footprint() -> impl Strategy<Value = Footprint> {
         non_zero_cpu,
         non_zero_memory,
         host_ports: wanted.into_iter().collect(),
+        ..Footprint::default()
     })
 }
 
