@@ -262,10 +262,10 @@ proptest! {
         let plugins: [(&str, Extensions, Check); 6] = [
             (node_name::NAME, node_name::extensions(), check_node_name),
             (node_unschedulable::NAME, node_unschedulable::extensions(), check_unschedulable),
-            (taint_toleration::NAME, taint_toleration::extensions(), check_taints),
-            (node_affinity::NAME, node_affinity::extensions(), check_affinity),
+            (taint_toleration::NAME, fixture::made(taint_toleration::construct), check_taints),
+            (node_affinity::NAME, fixture::made(node_affinity::construct), check_affinity),
             (node_ports::NAME, node_ports::extensions(), check_ports),
-            (node_resources_fit::NAME, node_resources_fit::extensions(), check_fit),
+            (node_resources_fit::NAME, fixture::made(node_resources_fit::construct), check_fit),
         ];
         for (name, plugin, check) in plugins {
             let filtered = both.cluster.filter(&plugin, &pod);
@@ -282,10 +282,10 @@ proptest! {
     #[test]
     fn normalised_scores_are_between_zero_and_a_hundred(both in any_cluster(), pod in any_pod()) {
         let plugins = [
-            (taint_toleration::NAME, taint_toleration::extensions()),
-            (node_affinity::NAME, node_affinity::extensions()),
-            (node_resources_fit::NAME, node_resources_fit::extensions()),
-            (node_resources_balanced_allocation::NAME, node_resources_balanced_allocation::extensions()),
+            (taint_toleration::NAME, fixture::made(taint_toleration::construct)),
+            (node_affinity::NAME, fixture::made(node_affinity::construct)),
+            (node_resources_fit::NAME, fixture::made(node_resources_fit::construct)),
+            (node_resources_balanced_allocation::NAME, fixture::made(node_resources_balanced_allocation::construct)),
             (image_locality::NAME, image_locality::extensions()),
         ];
         for (name, plugin) in plugins {

@@ -2,12 +2,39 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_config::{FeatureGates, PluginArgs};
 use plimsoll_framework::{
-    CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Normalize, PreFilterOutcome, PreScoreOutcome, Resolvability,
-    Verdicts,
+    Construction, CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Normalize, PreFilterOutcome, PreScoreOutcome,
+    Resolvability, Verdicts,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Footprint, Moment, Node, Pod, decode_node, decode_pod};
+
+/// Makes plugins.
+pub(crate) type Construct = fn(&Construction<'_>) -> Result<Extensions, String>;
+
+/// A plugin as a profile without arguments for it has it.
+pub(crate) fn made(construct: Construct) -> Extensions {
+    made_with(construct, None, &FeatureGates::default()).unwrap()
+}
+
+/// A plugin with these arguments.
+pub(crate) fn made_of(construct: Construct, args: &PluginArgs) -> Extensions {
+    made_with(construct, Some(args), &FeatureGates::default()).unwrap()
+}
+
+/// What a constructor says to these arguments under these gates.
+pub(crate) fn made_with(
+    construct: Construct,
+    args: Option<&PluginArgs>,
+    gates: &FeatureGates,
+) -> Result<Extensions, String> {
+    construct(&Construction {
+        args,
+        gates,
+        scheduler_name: "mine",
+    })
+}
 
 /// A pod with this spec.
 pub(crate) fn pod(spec: &str) -> Pod {
@@ -131,7 +158,12 @@ impl Cluster {
         let score = plugin.score.as_ref().unwrap();
         let mut raw = vec![0; feasible.len()];
         score.score(cycle, &state, &feasible, &mut raw).unwrap();
-        let normalised = normalise(&raw, score.normalize());
+        let mut normalised = normalise(&raw, score.normalize());
+        if score.normalize() == Normalize::No {
+            score
+                .normalize_scores(cycle, &state, &feasible, &mut normalised)
+                .unwrap();
+        }
         let name = |at: usize| self.columns.name(feasible[at]).to_owned();
         Some(Scored {
             scores: (0..raw.len()).map(|at| (name(at), (raw[at], normalised[at]))).collect(),

@@ -15,6 +15,7 @@ pub mod node_unschedulable;
 pub mod not_yet;
 pub mod priority_sort;
 pub mod scheduling_gates;
+mod scored_resource;
 pub mod taint_toleration;
 
 #[cfg(test)]
@@ -33,13 +34,14 @@ pub fn registry() -> Registry {
     registry.add(priority_sort::NAME, |_| Ok(priority_sort::extensions()));
     registry.add(node_unschedulable::NAME, |_| Ok(node_unschedulable::extensions()));
     registry.add(node_name::NAME, |_| Ok(node_name::extensions()));
-    registry.add(taint_toleration::NAME, |_| Ok(taint_toleration::extensions()));
-    registry.add(node_affinity::NAME, |_| Ok(node_affinity::extensions()));
+    registry.add(taint_toleration::NAME, taint_toleration::construct);
+    registry.add(node_affinity::NAME, node_affinity::construct);
     registry.add(node_ports::NAME, |_| Ok(node_ports::extensions()));
-    registry.add(node_resources_fit::NAME, |_| Ok(node_resources_fit::extensions()));
-    registry.add(node_resources_balanced_allocation::NAME, |_| {
-        Ok(node_resources_balanced_allocation::extensions())
-    });
+    registry.add(node_resources_fit::NAME, node_resources_fit::construct);
+    registry.add(
+        node_resources_balanced_allocation::NAME,
+        node_resources_balanced_allocation::construct,
+    );
     registry.add(node_declared_features::NAME, node_declared_features::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
     registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));

@@ -6,12 +6,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use plimsoll_config::{NodeAffinityArgs, PluginArgs};
 use plimsoll_framework::{
-    Code, CycleContext, CycleState, Extensions, Filter, FilterPass, Normalize, Plugin, PreFilter, PreFilterOutcome,
-    PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score, Status,
+    Code, Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Normalize, Plugin, PreFilter,
+    PreFilterOutcome, PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score, Status,
 };
 use plimsoll_model::columns::{NodeIndex, NodeSet};
-use plimsoll_model::{NodeAffinity as Wanted, NodeSelectorTerm, Operator, Pod, Requirement};
+use plimsoll_model::{NodeAffinity as Wanted, NodeSelectorTerm, Operator, Pod, PreferredTerm, Requirement};
 use smallvec::{SmallVec, smallvec};
 
 /// Name in profiles, metrics and messages.
@@ -19,23 +20,39 @@ pub const NAME: &str = "NodeAffinity";
 
 /// What users read when selector or affinity rule a node out.
 pub const REASON: &str = "node(s) didn't match Pod's node affinity/selector";
+/// What users read when the profile's added affinity rules a node out.
+pub const ENFORCED: &str = "node(s) didn't match scheduler-enforced node affinity";
 /// What users read when no node name can satisfy the affinity.
 pub const CONFLICT: &str = "pod affinity terms conflict";
 
 const NAME_FIELD: &str = "metadata.name";
 
-/// Holds pods to the nodes they need and scores those they prefer.
-#[derive(Debug, Clone, Copy)]
-pub struct NodeAffinity;
+const BY_POD: ReasonCode = ReasonCode(0);
+const BY_PROFILE: ReasonCode = ReasonCode(1);
 
-/// Where it takes part.
-pub fn extensions() -> Extensions {
-    let plugin = Arc::new(NodeAffinity);
-    Extensions::new()
+/// Holds pods to the nodes they need and scores those they prefer.
+#[derive(Debug, Clone, Default)]
+pub struct NodeAffinity {
+    /// What the profile wants for all its pods, on top of their own wishes.
+    added: Wanted,
+}
+
+/// Makes the plugin with the arguments of a profile, or without any.
+pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
+    let defaults = NodeAffinityArgs::default();
+    let args = match with.args {
+        None => &defaults,
+        Some(PluginArgs::NodeAffinity(args)) => args,
+        Some(_) => return Err("args are not of type NodeAffinityArgs".to_owned()),
+    };
+    let plugin = Arc::new(NodeAffinity {
+        added: args.added_affinity.clone().unwrap_or_default(),
+    });
+    Ok(Extensions::new()
         .pre_filter(plugin.clone())
         .filter(plugin.clone())
         .pre_score(plugin.clone())
-        .score(plugin)
+        .score(plugin))
 }
 
 impl Plugin for NodeAffinity {
@@ -55,7 +72,7 @@ fn required_terms(pod: &Pod) -> Option<&[NodeSelectorTerm]> {
 impl PreFilter for NodeAffinity {
     fn pre_filter(&self, cycle: CycleContext<'_>, _: &mut CycleState) -> PreFilterOutcome {
         let terms = required_terms(cycle.pod);
-        if terms.is_none() && cycle.pod.spec.node_selector.is_none() {
+        if terms.is_none() && self.added.required.is_none() && cycle.pod.spec.node_selector.is_none() {
             return PreFilterOutcome::Skip;
         }
         let Some(names) = terms.and_then(named_nodes) else {
@@ -92,8 +109,12 @@ fn names_of_term(term: &NodeSelectorTerm) -> Option<Vec<&str>> {
 
 impl Filter for NodeAffinity {
     fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
+        if let Some(terms) = &self.added.required {
+            let matching = cycle.columns.match_terms(terms);
+            pass.keep_only(&matching, BY_PROFILE, Resolvability::Unresolvable);
+        }
         let matching = cycle.columns.match_required(&cycle.pod.spec);
-        pass.keep_only(&matching, ReasonCode(0), Resolvability::Unresolvable);
+        pass.keep_only(&matching, BY_POD, Resolvability::Unresolvable);
         Ok(())
     }
 
@@ -101,20 +122,23 @@ impl Filter for NodeAffinity {
         true
     }
 
-    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
-        smallvec![Cow::Borrowed(REASON)]
+    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, code: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
+        smallvec![Cow::Borrowed(if code == BY_PROFILE { ENFORCED } else { REASON })]
     }
 }
 
 impl PreScore for NodeAffinity {
     fn pre_score(&self, cycle: CycleContext<'_>, _: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
-        let wished = node_affinity(cycle.pod).is_some_and(|affinity| !affinity.preferred.is_empty());
-        if wished {
-            PreScoreOutcome::Continue
-        } else {
+        if self.added.preferred.is_empty() && preferred_terms(cycle.pod).is_empty() {
             PreScoreOutcome::Skip
+        } else {
+            PreScoreOutcome::Continue
         }
     }
+}
+
+fn preferred_terms(pod: &Pod) -> &[PreferredTerm] {
+    node_affinity(pod).map_or(&[], |affinity| &affinity.preferred)
 }
 
 impl Score for NodeAffinity {
@@ -125,8 +149,8 @@ impl Score for NodeAffinity {
         feasible: &[NodeIndex],
         scores: &mut [i64],
     ) -> Result<(), String> {
-        let preferred = node_affinity(cycle.pod).map_or(&[][..], |affinity| &affinity.preferred);
-        for term in preferred.iter().filter(|term| term.weight != 0) {
+        let preferred = self.added.preferred.iter().chain(preferred_terms(cycle.pod));
+        for term in preferred.filter(|term| term.weight != 0) {
             let matching = cycle.columns.match_term(&term.preference);
             for (node, score) in feasible.iter().zip(scores.iter_mut()) {
                 if matching.contains(*node) {

@@ -49,7 +49,7 @@ impl PreFilter for NodePorts {
 impl Filter for NodePorts {
     fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
         let Some(WantedPorts(wanted)) = state.get() else {
-            return Err(format!("{NAME} filters without its pre-filter"));
+            return Err(format!("reading \"PreFilter{NAME}\" from cycleState: not found"));
         };
         pass.reject_set(
             &cycle.columns.port_conflicts(wanted),

@@ -1,30 +1,59 @@
-//! `NodeResourcesBalancedAllocation`: nodes whose CPU and memory the pod makes more evenly used are better.
+//! `NodeResourcesBalancedAllocation`: nodes whose resources the pod makes more evenly used are better.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use plimsoll_config::{Gate, NodeResourcesBalancedAllocationArgs, PluginArgs};
 use plimsoll_framework::{
-    CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Plugin, PreScore, PreScoreOutcome, Score,
+    Construction, CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Plugin, PreScore, PreScoreOutcome, Score,
 };
 use plimsoll_model::columns::NodeIndex;
-use plimsoll_model::{RequestOptions, pod_requests};
+use plimsoll_model::{Amounts, Pod, RequestOptions, pod_requests};
+use smallvec::SmallVec;
+
+use crate::scored_resource::{Missing, ScoredResource, loads};
 
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "NodeResourcesBalancedAllocation";
 
 /// Prefers nodes that the pod brings into balance.
-#[derive(Debug, Clone, Copy)]
-pub struct NodeResourcesBalancedAllocation;
-
-/// What the pod asks for; written by the pre-score.
-struct PodRequest {
-    milli_cpu: i64,
-    memory: i64,
+#[derive(Debug, Clone)]
+pub struct NodeResourcesBalancedAllocation {
+    resources: Vec<ScoredResource>,
+    pod_level: bool,
 }
 
-/// Where it takes part.
-pub fn extensions() -> Extensions {
-    let plugin = Arc::new(NodeResourcesBalancedAllocation);
-    Extensions::new().pre_score(plugin.clone()).score(plugin)
+/// What the pod asks for; written by the pre-score.
+struct PodRequest(Amounts);
+
+/// Makes the plugin with the arguments of a profile, or with the default ones.
+pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
+    let defaults = NodeResourcesBalancedAllocationArgs::default();
+    let args = match with.args {
+        None => &defaults,
+        Some(PluginArgs::NodeResourcesBalancedAllocation(args)) => args,
+        Some(_) => return Err("want args to be of type NodeResourcesBalancedAllocationArgs".to_owned()),
+    };
+    let plugin = Arc::new(NodeResourcesBalancedAllocation {
+        resources: ScoredResource::all(&args.resources),
+        pod_level: with.gates.enabled(Gate::PodLevelResources),
+    });
+    Ok(Extensions::new().pre_score(plugin.clone()).score(plugin))
+}
+
+impl NodeResourcesBalancedAllocation {
+    fn request(&self, pod: &Pod) -> Amounts {
+        let options = RequestOptions {
+            status_aware: true,
+            pod_level: self.pod_level,
+            non_zero: false,
+        };
+        pod_requests(pod, options)
+    }
+
+    fn asks_for_nothing(&self, request: &Amounts) -> bool {
+        self.resources.iter().all(|resource| resource.asked(request) == 0)
+    }
 }
 
 impl Plugin for NodeResourcesBalancedAllocation {
@@ -36,19 +65,11 @@ impl Plugin for NodeResourcesBalancedAllocation {
 impl PreScore for NodeResourcesBalancedAllocation {
     /// Skips pods that ask for nothing: their balance is the same everywhere, and they would crowd on one node.
     fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
-        let options = RequestOptions {
-            status_aware: true,
-            pod_level: true,
-            non_zero: false,
-        };
-        let request = pod_requests(cycle.pod, options);
-        if request.milli_cpu == 0 && request.memory == 0 {
+        let request = self.request(cycle.pod);
+        if self.asks_for_nothing(&request) {
             return PreScoreOutcome::Skip;
         }
-        state.insert(PodRequest {
-            milli_cpu: request.milli_cpu,
-            memory: request.memory,
-        });
+        state.insert(PodRequest(request));
         PreScoreOutcome::Continue
     }
 }
@@ -61,27 +82,25 @@ impl Score for NodeResourcesBalancedAllocation {
         feasible: &[NodeIndex],
         scores: &mut [i64],
     ) -> Result<(), String> {
-        let Some(request) = state.get::<PodRequest>() else {
-            return Err(format!("{NAME} scores without its pre-score"));
+        // A profile can leave the pre-score out.
+        let request = match state.get() {
+            Some(PodRequest(request)) => Cow::Borrowed(request),
+            None => Cow::Owned(self.request(cycle.pod)),
         };
-        let columns = cycle.columns;
-        let (cpu, memory) = (columns.allocatable_cpu(), columns.allocatable_memory());
-        let (used_cpu, used_memory) = (columns.requested_cpu(), columns.requested_memory());
-        let at = |column: &[i64], node: usize| column.get(node).copied().unwrap_or(0);
+        if self.asks_for_nothing(&request) {
+            return Ok(());
+        }
+        if self.resources.is_empty() {
+            return Err("resources not found".to_owned());
+        }
+        let loads = loads(&self.resources, &request, cycle.columns, Missing::AsZero);
         for (node, score) in feasible.iter().zip(scores) {
-            let node = node.as_usize();
-            *score = balance_gained([
-                Load {
-                    used: at(used_cpu, node),
-                    asked: request.milli_cpu,
-                    allocatable: at(cpu, node),
-                },
-                Load {
-                    used: at(used_memory, node),
-                    asked: request.memory,
-                    allocatable: at(memory, node),
-                },
-            ]);
+            let on_node = loads.iter().filter_map(|load| Some((load, load.on(node.as_usize())?)));
+            *score = balance_gained(on_node.map(|(load, (used, allocatable))| Use {
+                before: used,
+                after: used.wrapping_add(load.asked),
+                allocatable,
+            }));
         }
         Ok(())
     }
@@ -89,48 +108,66 @@ impl Score for NodeResourcesBalancedAllocation {
 
 /// One resource of one node.
 #[derive(Debug, Clone, Copy)]
-struct Load {
-    used: i64,
-    asked: i64,
+struct Use {
+    before: i64,
+    after: i64,
     allocatable: i64,
 }
 
 /// 75 when the pod leaves the balance as it is, towards 100 when it betters it, towards 50 when it worsens it.
-fn balance_gained(loads: [Load; 2]) -> i64 {
-    let with_pod = balance(loads.map(|load| (load.used.wrapping_add(load.asked), load.allocatable)));
-    let without_pod = balance(loads.map(|load| (load.used, load.allocatable)));
+fn balance_gained(uses: impl Iterator<Item = Use> + Clone) -> i64 {
+    let with_pod = balance(uses.clone().map(|of| (of.after, of.allocatable)));
+    let without_pod = balance(uses.map(|of| (of.before, of.allocatable)));
     MAX_NODE_SCORE / 2 + (MAX_NODE_SCORE / 2 + with_pod - without_pod) / 2
 }
 
-/// 100 less the deviation of the used shares in percent; resources that the node does not have are left out.
-///
-/// With two resources the standard deviation is half their difference, with one it is 0.
+/// 100 less the standard deviation of the used shares in percent; each resource is (requested, allocatable), and those
+/// that the node does not have are left out.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     reason = "kube-scheduler computes this in float64 and truncates, and equal scores matter"
 )]
-fn balance(resources: [(i64, i64); 2]) -> i64 {
-    let [first, second] = resources.map(|(requested, allocatable)| {
-        (allocatable != 0).then(|| {
+fn balance(resources: impl Iterator<Item = (i64, i64)>) -> i64 {
+    let shares: SmallVec<[f64; 4]> = resources
+        .map(|(requested, allocatable)| {
             let share = requested as f64 / allocatable as f64;
             if share > 1.0 { 1.0 } else { share }
         })
-    });
-    let deviation = match (first, second) {
-        (Some(first), Some(second)) => ((first - second) / 2.0).abs(),
-        _ => 0.0,
-    };
-    ((1.0 - deviation) * MAX_NODE_SCORE as f64) as i64
+        .collect();
+    ((1.0 - deviation(&shares)) * MAX_NODE_SCORE as f64) as i64
+}
+
+/// Half the difference of two shares; of more, the root of the mean square distance from the mean, summed in order.
+#[expect(clippy::cast_precision_loss, reason = "there are few resources")]
+fn deviation(shares: &[f64]) -> f64 {
+    match shares {
+        [] | [_] => 0.0,
+        [first, second] => ((first - second) / 2.0).abs(),
+        _ => {
+            let count = shares.len() as f64;
+            let mean = shares.iter().fold(0.0, |sum, share| sum + share) / count;
+            let squares = shares
+                .iter()
+                .fold(0.0, |sum, share| sum + (share - mean) * (share - mean));
+            (squares / count).sqrt()
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Cluster, pod};
+    use plimsoll_config::ResourceWeight;
+
+    use crate::fixture::{Cluster, made, made_of, pod};
 
     fn asking(requests: &str) -> String {
         format!(r#"{{"containers":[{{"name":"c","resources":{{"requests":{requests}}}}}]}}"#)
+    }
+
+    fn there(resources: &[(i64, i64)]) -> impl Iterator<Item = (i64, i64)> {
+        resources.iter().copied().filter(|(_, allocatable)| *allocatable != 0)
     }
 
     #[test]
@@ -149,7 +186,7 @@ mod tests {
             ([(3000, 6000), (5000, 10000)], 100),
         ];
         for (resources, expected) in cases {
-            assert_eq!(balance(resources), expected, "{resources:?}");
+            assert_eq!(balance(there(&resources)), expected, "{resources:?}");
         }
     }
 
@@ -181,7 +218,7 @@ mod tests {
             for requests in running {
                 cluster.add_pod("a", &pod(&asking(requests)));
             }
-            let scores = cluster.score(&extensions(), &pod(&asking(requests))).unwrap();
+            let scores = cluster.score(&made(construct), &pod(&asking(requests))).unwrap();
             assert_eq!(scores.raw("a"), expected, "{allocatable} {running:?} {requests}");
         }
     }
@@ -190,7 +227,7 @@ mod tests {
     fn pod_level_requests_count() {
         let cluster = Cluster::of_nodes([("a", r#"{"status":{"allocatable":{"cpu":"10","memory":"10"}}}"#)]);
         let spec = r#"{"containers":[{"name":"c"}],"resources":{"requests":{"cpu":"10"}}}"#;
-        assert_eq!(cluster.score(&extensions(), &pod(spec)).unwrap().raw("a"), 50);
+        assert_eq!(cluster.score(&made(construct), &pod(spec)).unwrap().raw("a"), 50);
     }
 
     #[test]
@@ -198,9 +235,49 @@ mod tests {
         let cluster = Cluster::of_nodes([("a", "{}")]);
         for requests in ["{}", r#"{"cpu":"0","memory":"0"}"#, r#"{"example.com/a":"1"}"#] {
             assert!(
-                cluster.score(&extensions(), &pod(&asking(requests))).is_none(),
+                cluster.score(&made(construct), &pod(&asking(requests))).is_none(),
                 "{requests}"
             );
+        }
+    }
+
+    #[test]
+    fn more_than_two_shares_deviate_by_the_root_of_the_mean_square() {
+        let cases: [(&[(i64, i64)], i64); 5] = [
+            (&[(0, 10), (0, 10), (0, 10)], 100),
+            // Mean 1/3, deviation 0.4714.
+            (&[(10, 10), (0, 10), (0, 10)], 52),
+            // 0.3, 0.6, 0.9: mean 0.6, deviation 0.2449.
+            (&[(3, 10), (6, 10), (9, 10)], 75),
+            (&[(10, 10), (10, 10), (0, 10), (0, 10)], 50),
+            (&[(5, 10), (1, 0), (5, 10)], 100),
+        ];
+        for (resources, expected) in cases {
+            assert_eq!(balance(there(resources)), expected, "{resources:?}");
+        }
+    }
+
+    #[test]
+    fn the_resources_of_the_profile_are_balanced_and_scalars_only_for_pods_that_ask() {
+        let args = PluginArgs::NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs {
+            resources: ["cpu", "memory", "example.com/a"]
+                .map(|name| ResourceWeight::new(name, 1))
+                .to_vec(),
+        });
+        let plugin = made_of(construct, &args);
+        let allocatable = r#"{"cpu":"10","memory":"10","example.com/a":"10"}"#;
+        let node = format!(r#"{{"status":{{"allocatable":{allocatable}}}}}"#);
+        let mut cluster = Cluster::of_nodes([("a", node.as_str())]);
+        cluster.add_pod("a", &pod(&asking(r#"{"cpu":"5","memory":"5"}"#)));
+        let cases = [
+            // Without the scalar balance stays perfect.
+            (r#"{"cpu":"1","memory":"1"}"#, 75),
+            // 0.5, 0.5, 0 deviate by 0.2357; 0.5, 0.5, 0.5 don't.
+            (r#"{"example.com/a":"5"}"#, 87),
+        ];
+        for (requests, expected) in cases {
+            let scores = cluster.score(&plugin, &pod(&asking(requests))).unwrap();
+            assert_eq!(scores.raw("a"), expected, "{requests}");
         }
     }
 }

@@ -1,17 +1,25 @@
-//! `NodeResourcesFit`: a node must have room for what the pod asks for, and emptier nodes are better (`LeastAllocated`).
+//! `NodeResourcesFit`: a node must have room for what the pod asks for, and emptier (or fuller) nodes are better.
 //!
 //! A node can be short of several things at once. All of them are kept, as bits of the reason code.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use compact_str::CompactString;
+use plimsoll_config::{Gate, NodeResourcesFitArgs, PluginArgs};
 use plimsoll_framework::{
-    CycleContext, CycleState, Extensions, Filter, FilterPass, MAX_NODE_SCORE, Plugin, PreFilter, PreFilterOutcome,
-    ReasonCode, Resolvability, Score,
+    Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome,
+    PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
-use plimsoll_model::{Amounts, RequestOptions, pod_requests};
+use plimsoll_model::{Amounts, Pod, RequestOptions, is_extended_resource, pod_requests};
 use smallvec::SmallVec;
+
+use crate::scored_resource::{Missing, ScoredResource, loads};
+
+mod strategy;
+
+use strategy::Strategy;
 
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "NodeResourcesFit";
@@ -38,20 +46,77 @@ const EPHEMERAL_STORAGE: u32 = 1 << 3;
 /// Bits left for scalar resources; a pod with more of them than that shares the last bit among the rest.
 const SCALAR_BITS: usize = ReasonCode::MAX.count_ones() as usize - FIXED.len();
 
-/// Rejects nodes without enough room and prefers emptier ones.
-#[derive(Debug, Clone, Copy)]
-pub struct NodeResourcesFit;
+/// Rejects nodes without enough room and prefers emptier or fuller ones.
+#[derive(Debug, Clone)]
+pub struct NodeResourcesFit {
+    ignored_resources: Vec<String>,
+    ignored_groups: Vec<String>,
+    strategy: Strategy,
+    resources: Vec<ScoredResource>,
+    pod_level: bool,
+}
 
 /// What the pod asks for; written by the pre-filter.
 struct PodRequest(Amounts);
 
-/// Where it takes part.
-pub fn extensions() -> Extensions {
-    let plugin = Arc::new(NodeResourcesFit);
-    Extensions::new()
+/// What the pod counts for in scores; written by the pre-score.
+struct ScoredRequest(Amounts);
+
+/// Makes the plugin with the arguments of a profile, or with the default ones.
+pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
+    let defaults = NodeResourcesFitArgs::default();
+    let args = match with.args {
+        None => &defaults,
+        Some(PluginArgs::NodeResourcesFit(args)) => args,
+        Some(_) => return Err("want args to be of type NodeResourcesFitArgs".to_owned()),
+    };
+    let plugin = Arc::new(NodeResourcesFit::new(
+        args,
+        with.gates.enabled(Gate::PodLevelResources),
+    )?);
+    Ok(Extensions::new()
         .pre_filter(plugin.clone())
         .filter(plugin.clone())
-        .score(plugin)
+        .pre_score(plugin.clone())
+        .score(plugin))
+}
+
+impl NodeResourcesFit {
+    fn new(args: &NodeResourcesFitArgs, pod_level: bool) -> Result<Self, String> {
+        let Some(scoring) = &args.scoring_strategy else {
+            return Err("scoring strategy not specified".to_owned());
+        };
+        let shape = scoring.requested_to_capacity_ratio.as_deref();
+        let Some(strategy) = Strategy::new(&scoring.kind, shape) else {
+            return Err("scoring strategy is not supported".to_owned());
+        };
+        Ok(Self {
+            ignored_resources: args.ignored_resources.clone(),
+            ignored_groups: args.ignored_resource_groups.clone(),
+            strategy,
+            resources: ScoredResource::all(&scoring.resources),
+            pod_level,
+        })
+    }
+
+    /// The scalar resources that a node must have, in the order of their bits.
+    fn wanted_scalars<'a>(&self, request: &'a Amounts) -> impl Iterator<Item = (u32, &'a CompactString, i64)> {
+        let wanted = request
+            .scalars
+            .iter()
+            .filter(|(name, amount)| *amount != 0 && !self.ignores(name));
+        wanted
+            .enumerate()
+            .map(|(position, (name, amount))| (scalar_bit(position), name, *amount))
+    }
+
+    /// Only extended resources can be left to others.
+    fn ignores(&self, name: &str) -> bool {
+        let group = name.split('/').next().unwrap_or_default();
+        is_extended_resource(name)
+            && (self.ignored_resources.iter().any(|ignored| ignored == name)
+                || self.ignored_groups.iter().any(|ignored| ignored == group))
+    }
 }
 
 impl Plugin for NodeResourcesFit {
@@ -64,7 +129,7 @@ impl PreFilter for NodeResourcesFit {
     fn pre_filter(&self, cycle: CycleContext<'_>, state: &mut CycleState) -> PreFilterOutcome {
         let options = RequestOptions {
             status_aware: false,
-            pod_level: true,
+            pod_level: self.pod_level,
             non_zero: false,
         };
         state.insert(PodRequest(pod_requests(cycle.pod, options)));
@@ -75,9 +140,9 @@ impl PreFilter for NodeResourcesFit {
 impl Filter for NodeResourcesFit {
     fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
         let Some(PodRequest(request)) = state.get() else {
-            return Err(format!("{NAME} filters without its pre-filter"));
+            return Err(format!("error reading \"PreFilter{NAME}\" from cycleState: not found"));
         };
-        let demands = Demands::of(request, cycle.columns);
+        let demands = self.demands(request, cycle.columns);
         for node in &pass.feasible().clone() {
             let shortage = demands.shortage(node.as_usize());
             if shortage.bits != 0 {
@@ -101,8 +166,8 @@ impl Filter for NodeResourcesFit {
         let Some(PodRequest(request)) = state.get() else {
             return reasons;
         };
-        for (position, (name, _)) in request.scalars.iter().filter(|(_, amount)| *amount != 0).enumerate() {
-            if code.0 & scalar_bit(position) != 0 {
+        for (bit, name, _) in self.wanted_scalars(request) {
+            if code.0 & bit != 0 {
                 reasons.push(Cow::Owned(format!("Insufficient {name}")));
             }
         }
@@ -136,8 +201,8 @@ struct Shortage {
     hopeless: bool,
 }
 
-impl<'a> Demands<'a> {
-    fn of(request: &Amounts, columns: &'a Columns) -> Self {
+impl NodeResourcesFit {
+    fn demands<'a>(&self, request: &Amounts, columns: &'a Columns) -> Demands<'a> {
         let native = [
             (
                 CPU,
@@ -159,12 +224,11 @@ impl<'a> Demands<'a> {
             ),
         ];
         let native = native.into_iter().filter(|(_, amount, ..)| *amount > 0);
-        let scalars = request.scalars.iter().filter(|(_, amount)| *amount != 0).enumerate();
-        let scalars = scalars.map(|(position, (name, amount))| {
+        let scalars = self.wanted_scalars(request).map(|(bit, name, amount)| {
             let column = columns.scalar(name);
             let (allocatable, requested) =
                 column.map_or((&[][..], &[][..]), |column| (column.allocatable, column.requested));
-            (scalar_bit(position), *amount, allocatable, requested)
+            (bit, amount, allocatable, requested)
         });
         let resources = native
             .chain(scalars)
@@ -175,13 +239,15 @@ impl<'a> Demands<'a> {
                 requested,
             })
             .collect();
-        Self {
+        Demands {
             pod_count: columns.pod_count(),
             allowed_pods: columns.allowed_pods(),
             resources,
         }
     }
+}
 
+impl Demands<'_> {
     fn shortage(&self, node: usize) -> Shortage {
         let mut shortage = Shortage::default();
         if at(self.pod_count, node).saturating_add(1) > at(self.allowed_pods, node) {
@@ -213,49 +279,45 @@ fn at(column: &[i64], node: usize) -> i64 {
     column.get(node).copied().unwrap_or(0)
 }
 
+/// As in kube-scheduler, pod-level resources and the status do not count here, though they do in the filter.
+fn scored_request(pod: &Pod) -> Amounts {
+    let options = RequestOptions {
+        status_aware: false,
+        pod_level: false,
+        non_zero: true,
+    };
+    pod_requests(pod, options)
+}
+
+impl PreScore for NodeResourcesFit {
+    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+        state.insert(ScoredRequest(scored_request(cycle.pod)));
+        PreScoreOutcome::Continue
+    }
+}
+
 impl Score for NodeResourcesFit {
     fn score(
         &self,
         cycle: CycleContext<'_>,
-        _: &CycleState,
+        state: &CycleState,
         feasible: &[NodeIndex],
         scores: &mut [i64],
     ) -> Result<(), String> {
-        // As in kube-scheduler, pod-level resources and the status do not count here, though they do in the filter.
-        let options = RequestOptions {
-            status_aware: false,
-            pod_level: false,
-            non_zero: true,
+        if self.resources.is_empty() {
+            return Err("resources not found".to_owned());
+        }
+        // A profile can leave the pre-score out.
+        let request = match state.get() {
+            Some(ScoredRequest(request)) => Cow::Borrowed(request),
+            None => Cow::Owned(scored_request(cycle.pod)),
         };
-        let request = pod_requests(cycle.pod, options);
-        let columns = cycle.columns;
-        let (cpu, memory) = (columns.allocatable_cpu(), columns.allocatable_memory());
-        let (used_cpu, used_memory) = (columns.non_zero_cpu(), columns.non_zero_memory());
+        let loads = loads(&self.resources, &request, cycle.columns, Missing::AsDefault);
         for (node, score) in feasible.iter().zip(scores) {
-            let node = node.as_usize();
-            *score = least_allocated([
-                (at(used_cpu, node).wrapping_add(request.milli_cpu), at(cpu, node)),
-                (at(used_memory, node).wrapping_add(request.memory), at(memory, node)),
-            ]);
+            *score = self.strategy.score(&loads, node.as_usize());
         }
         Ok(())
     }
-}
-
-/// Mean free share in percent over (requested, allocatable), resources that the node does not have left out.
-fn least_allocated(resources: [(i64, i64); 2]) -> i64 {
-    let mut sum = 0;
-    let mut weights = 0;
-    for (requested, allocatable) in resources {
-        if allocatable == 0 {
-            continue;
-        }
-        weights += 1;
-        if requested <= allocatable {
-            sum += allocatable.wrapping_sub(requested).wrapping_mul(MAX_NODE_SCORE) / allocatable;
-        }
-    }
-    if weights == 0 { 0 } else { sum / weights }
 }
 
 #[cfg(test)]

@@ -5,11 +5,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use plimsoll_config::Gate;
 use plimsoll_framework::{
-    CycleContext, CycleState, Extensions, Filter, FilterPass, Normalize, Plugin, ReasonCode, Resolvability, Score,
+    Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Normalize, Plugin, PreScore,
+    PreScoreOutcome, ReasonCode, Resolvability, Score,
 };
 use plimsoll_model::columns::{NodeClass, NodeIndex};
-use plimsoll_model::{Effect, Pod, Taint, Toleration, first_untolerated};
+use plimsoll_model::{Effect, Pod, Taint, Toleration};
 use smallvec::{SmallVec, smallvec};
 
 /// Name in profiles, metrics and messages.
@@ -20,13 +22,43 @@ pub const REASON: &str = "node(s) had untolerated taint(s)";
 
 /// Rejects nodes with hard taints and prefers nodes with fewer soft ones, as far as the pod does not tolerate them.
 #[derive(Debug, Clone, Copy)]
-pub struct TaintToleration;
+pub struct TaintToleration {
+    /// Whether `Lt` and `Gt` tolerate anything.
+    compares: bool,
+}
 
-/// Where it takes part.
-pub fn extensions() -> Extensions {
-    Extensions::new()
-        .filter(Arc::new(TaintToleration))
-        .score(Arc::new(TaintToleration))
+/// Makes the plugin.
+pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
+    let plugin = Arc::new(TaintToleration {
+        compares: with.gates.enabled(Gate::TaintTolerationComparisonOperators),
+    });
+    Ok(Extensions::new()
+        .filter(plugin.clone())
+        .pre_score(plugin.clone())
+        .score(plugin))
+}
+
+impl TaintToleration {
+    fn tolerates(self, toleration: &Toleration, taint: &Taint) -> bool {
+        if self.compares {
+            toleration.tolerates_with_comparison(taint)
+        } else {
+            toleration.tolerates(taint)
+        }
+    }
+
+    fn rejects(self, taints: &[Taint], tolerations: &[Toleration]) -> bool {
+        let tolerated = |taint: &Taint| tolerations.iter().any(|toleration| self.tolerates(toleration, taint));
+        taints.iter().any(|taint| taint.effect.rules_out() && !tolerated(taint))
+    }
+
+    fn count_untolerated_soft_taints(self, taints: &[Taint], tolerations: &[&Toleration]) -> i64 {
+        let tolerated = |taint: &Taint| tolerations.iter().any(|toleration| self.tolerates(toleration, taint));
+        let untolerated = taints
+            .iter()
+            .filter(|taint| taint.effect == Effect::PreferNoSchedule && !tolerated(taint));
+        i64::try_from(untolerated.count()).unwrap_or(i64::MAX)
+    }
 }
 
 impl Plugin for TaintToleration {
@@ -39,7 +71,7 @@ impl Filter for TaintToleration {
     fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
         let tolerations = &cycle.pod.spec.tolerations;
         for (class, taints) in cycle.columns.taint_classes() {
-            if first_untolerated(taints, tolerations, |taint| taint.effect.rules_out()).is_some() {
+            if self.rejects(taints, tolerations) {
                 let nodes = cycle.columns.nodes_of_taint_class(class);
                 pass.reject_set(nodes, ReasonCode(0), Resolvability::Unresolvable);
             }
@@ -56,6 +88,13 @@ impl Filter for TaintToleration {
     }
 }
 
+impl PreScore for TaintToleration {
+    /// Never skips: nodes without untolerated taints get the highest score, and it counts.
+    fn pre_score(&self, _: CycleContext<'_>, _: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+        PreScoreOutcome::Continue
+    }
+}
+
 impl Score for TaintToleration {
     fn score(
         &self,
@@ -67,7 +106,7 @@ impl Score for TaintToleration {
         let tolerations = tolerations_of_soft_taints(cycle.pod);
         let classes = cycle.columns.taint_classes();
         let mut untolerated: SmallVec<[(NodeClass, i64); 8]> = classes
-            .map(|(class, taints)| (class, count_untolerated_soft_taints(taints, &tolerations)))
+            .map(|(class, taints)| (class, self.count_untolerated_soft_taints(taints, &tolerations)))
             .filter(|(_, count)| *count > 0)
             .collect();
         if untolerated.is_empty() {
@@ -102,17 +141,12 @@ fn tolerations_of_soft_taints(pod: &Pod) -> SmallVec<[&Toleration; 8]> {
     tolerations.filter(soft).collect()
 }
 
-fn count_untolerated_soft_taints(taints: &[Taint], tolerations: &[&Toleration]) -> i64 {
-    let untolerated = taints.iter().filter(|taint| {
-        taint.effect == Effect::PreferNoSchedule && !tolerations.iter().any(|toleration| toleration.tolerates(taint))
-    });
-    i64::try_from(untolerated.count()).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Cluster, pod, unresolvable};
+    use plimsoll_config::FeatureGates;
+
+    use crate::fixture::{Cluster, made, made_with, pod, unresolvable};
 
     const CLEAN: &str = "{}";
 
@@ -151,7 +185,7 @@ mod tests {
         ];
         for (taints, tolerations, rejected) in cases {
             let cluster = Cluster::of_nodes([("clean", CLEAN), ("tainted", &tainted(taints))]);
-            let verdicts = cluster.filter(&extensions(), &pod(&format!(r#"{{"tolerations":{tolerations}}}"#)));
+            let verdicts = cluster.filter(&made(construct), &pod(&format!(r#"{{"tolerations":{tolerations}}}"#)));
             assert_eq!(verdicts.of("clean"), None);
             let expected = rejected.then(|| unresolvable(["node(s) had untolerated taint(s)"]));
             assert_eq!(verdicts.of("tainted"), expected, "{taints} {tolerations}");
@@ -183,11 +217,37 @@ mod tests {
         ];
         for (tolerations, raw, normalised) in cases {
             let scores = cluster
-                .score(&extensions(), &pod(&format!(r#"{{"tolerations":{tolerations}}}"#)))
+                .score(&made(construct), &pod(&format!(r#"{{"tolerations":{tolerations}}}"#)))
                 .unwrap();
             let names = ["clean", "one", "three", "hard"];
             assert_eq!(names.map(|name| scores.raw(name)), raw, "{tolerations}");
             assert_eq!(names.map(|name| scores.normalised(name)), normalised, "{tolerations}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_compared_only_behind_the_gate() {
+        let gate = Gate::TaintTolerationComparisonOperators;
+        let comparing = made_with(construct, None, &FeatureGates::default().with(gate, true)).unwrap();
+        let hard = tainted(r#"[{"key":"k","value":"5","effect":"NoSchedule"}]"#);
+        let soft = tainted(r#"[{"key":"k","value":"5","effect":"PreferNoSchedule"}]"#);
+        let cluster = Cluster::of_nodes([("hard", hard.as_str()), ("soft", soft.as_str())]);
+        for (operator, value, tolerated) in [
+            ("Gt", "4", true),
+            ("Lt", "6", true),
+            ("Gt", "5", false),
+            ("Lt", "x", false),
+        ] {
+            let pod = pod(&format!(
+                r#"{{"tolerations":[{{"key":"k","operator":"{operator}","value":"{value}"}}]}}"#
+            ));
+            let cases = [(&comparing, tolerated), (&made(construct), false)];
+            for (plugin, tolerated) in cases {
+                let rejected = cluster.filter(plugin, &pod).of("hard").is_some();
+                assert_eq!(rejected, !tolerated, "{operator} {value}");
+                let untolerated = cluster.score(plugin, &pod).unwrap().raw("soft");
+                assert_eq!(untolerated, i64::from(!tolerated), "{operator} {value}");
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 use plimsoll_model::Moment;
 
 use super::*;
-use crate::fixture::{Cluster, pod, unresolvable};
+use crate::fixture::{Cluster, made, made_of, pod, unresolvable};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -33,7 +33,7 @@ fn cluster() -> Cluster {
 
 fn passing(spec: &str) -> Vec<&'static str> {
     let cluster = cluster();
-    let verdicts = cluster.filter(&extensions(), &pod(spec));
+    let verdicts = cluster.filter(&made(construct), &pod(spec));
     let mut passing = Vec::new();
     for name in ["a", "b", "bare"] {
         match verdicts.of(name) {
@@ -123,7 +123,7 @@ fn a_pod_without_selector_or_required_affinity_skips_the_filter() {
         r#"{"affinity":{"nodeAffinity":{}}}"#,
         &preferring,
     ] {
-        assert!(cluster().filter(&extensions(), &pod(spec)).skipped(), "{spec}");
+        assert!(cluster().filter(&made(construct), &pod(spec)).skipped(), "{spec}");
     }
 }
 
@@ -143,7 +143,7 @@ fn terms_that_all_name_nodes_restrict_to_them() {
     ];
     for (terms, expected) in cases {
         let cluster = cluster();
-        let filtered = cluster.filter(&extensions(), &pod(&requiring(&terms)));
+        let filtered = cluster.filter(&made(construct), &pod(&requiring(&terms)));
         let expected: Option<Vec<_>> = expected.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
         assert_eq!(filtered.restricted_to().map(<[String]>::to_vec), expected, "{terms}");
     }
@@ -163,7 +163,7 @@ fn names_that_exclude_each_other_stop_the_pod() {
         columns: &columns,
         now: Moment::ZERO,
     };
-    let PreFilterOutcome::Stop(status) = NodeAffinity.pre_filter(cycle, &mut CycleState::new()) else {
+    let PreFilterOutcome::Stop(status) = NodeAffinity::default().pre_filter(cycle, &mut CycleState::new()) else {
         panic!("not stopped");
     };
     assert_eq!(
@@ -194,7 +194,7 @@ fn matching_preferred_terms_add_their_weights() {
             r#"{{"affinity":{{"nodeAffinity":{{"{PREFERRED}":[{}]}}}}}}"#,
             wishes.join(",")
         );
-        let scores = cluster().score(&extensions(), &pod(&spec)).unwrap();
+        let scores = cluster().score(&made(construct), &pod(&spec)).unwrap();
         let names = ["a", "b", "bare"];
         assert_eq!(names.map(|name| scores.raw(name)), raw, "{spec}");
         assert_eq!(names.map(|name| scores.normalised(name)), normalised, "{spec}");
@@ -204,6 +204,75 @@ fn matching_preferred_terms_add_their_weights() {
 #[test]
 fn a_pod_without_preferred_terms_is_not_scored() {
     for spec in ["{}", r#"{"affinity":{"nodeAffinity":{}}}"#, &requiring("{}")] {
-        assert!(cluster().score(&extensions(), &pod(spec)).is_none(), "{spec}");
+        assert!(cluster().score(&made(construct), &pod(spec)).is_none(), "{spec}");
     }
+}
+
+/// The plugin with the node affinity of this pod added.
+fn adding(spec: &str) -> Extensions {
+    let added_affinity = node_affinity(&pod(spec)).cloned();
+    assert!(added_affinity.is_some(), "{spec}");
+    made_of(
+        construct,
+        &PluginArgs::NodeAffinity(NodeAffinityArgs { added_affinity }),
+    )
+}
+
+#[test]
+fn added_required_affinity_holds_every_pod_and_is_named_first() {
+    let enforced = "node(s) didn't match scheduler-enforced node affinity";
+    let own = "node(s) didn't match Pod's node affinity/selector";
+    let plugin = adding(&requiring(&expression("zone", "In", r#""x""#)));
+    let cases = [
+        ("{}", [None, Some(enforced), Some(enforced)]),
+        (
+            r#"{"nodeSelector":{"zone":"y"}}"#,
+            [Some(own), Some(enforced), Some(enforced)],
+        ),
+        (
+            r#"{"nodeSelector":{"disk":"ssd"}}"#,
+            [None, Some(enforced), Some(enforced)],
+        ),
+    ];
+    for (spec, expected) in cases {
+        let cluster = cluster();
+        let verdicts = cluster.filter(&plugin, &pod(spec));
+        assert!(!verdicts.skipped(), "{spec}");
+        let verdicts = ["a", "b", "bare"].map(|name| verdicts.of(name));
+        assert_eq!(
+            verdicts,
+            expected.map(|reason| reason.map(|reason| unresolvable([reason]))),
+            "{spec}"
+        );
+    }
+    let nowhere = adding(&requiring(""));
+    let cluster = cluster();
+    assert_eq!(
+        cluster.filter(&nowhere, &pod("{}")).of("a"),
+        Some(unresolvable([enforced]))
+    );
+}
+
+#[test]
+fn added_preferred_terms_count_with_those_of_the_pod() {
+    let preferring = |weight: i32, key: &str| {
+        let wish = format!(
+            r#"{{"weight":{weight},"preference":{}}}"#,
+            expression(key, "Exists", "")
+        );
+        format!(r#"{{"affinity":{{"nodeAffinity":{{"{PREFERRED}":[{wish}]}}}}}}"#)
+    };
+    let plugin = adding(&preferring(5, "disk"));
+    let cases = [
+        ("{}".to_owned(), [5, 0, 0], [100, 0, 0]),
+        (preferring(3, "zone"), [8, 3, 0], [100, 37, 0]),
+    ];
+    for (spec, raw, normalised) in cases {
+        let cluster = cluster();
+        let scores = cluster.score(&plugin, &pod(&spec)).unwrap();
+        let names = ["a", "b", "bare"];
+        assert_eq!(names.map(|name| scores.raw(name)), raw, "{spec}");
+        assert_eq!(names.map(|name| scores.normalised(name)), normalised, "{spec}");
+    }
+    assert!(cluster().filter(&plugin, &pod("{}")).skipped(), "nothing is required");
 }

@@ -1,0 +1,218 @@
+use plimsoll_config::{ScoringStrategyType, UtilizationShapePoint};
+use plimsoll_framework::MAX_NODE_SCORE;
+
+use crate::scored_resource::Load;
+
+/// Configured scores go up to 10, those of nodes up to 100.
+const SCORE_SCALE: i64 = MAX_NODE_SCORE / 10;
+const FULL: i64 = 100;
+
+/// How the used share of a node's resources becomes its score.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Strategy {
+    /// Mean of the free shares.
+    LeastAllocated,
+    /// Mean of the used shares.
+    MostAllocated,
+    /// Mean of a function of the used shares.
+    RequestedToCapacityRatio(BrokenLine),
+}
+
+impl Strategy {
+    /// The strategy of that name; none when there is no such strategy.
+    pub(super) fn new(kind: &ScoringStrategyType, shape: Option<&[UtilizationShapePoint]>) -> Option<Self> {
+        Some(match kind {
+            ScoringStrategyType::LeastAllocated => Self::LeastAllocated,
+            ScoringStrategyType::MostAllocated => Self::MostAllocated,
+            ScoringStrategyType::RequestedToCapacityRatio => {
+                Self::RequestedToCapacityRatio(BrokenLine::new(shape.unwrap_or_default()))
+            }
+            ScoringStrategyType::Other(_) => return None,
+        })
+    }
+
+    /// The score of one node, 0 to 100. Resources that it does not have are left out.
+    pub(super) fn score(&self, loads: &[Load<'_>], node: usize) -> i64 {
+        match self {
+            Self::LeastAllocated => weighted(loads, node, free_share).mean(),
+            Self::MostAllocated => weighted(loads, node, used_share).mean(),
+            Self::RequestedToCapacityRatio(line) => weighted(loads, node, |requested, allocatable| {
+                Some(line.at(utilisation(requested, allocatable))).filter(|score| *score > 0)
+            })
+            .rounded_mean(),
+        }
+    }
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "only the function of the ratio leaves resources out, and all three have one shape"
+)]
+fn free_share(requested: i64, allocatable: i64) -> Option<i64> {
+    if requested > allocatable {
+        return Some(0);
+    }
+    Some(percent(allocatable.wrapping_sub(requested), allocatable))
+}
+
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "only the function of the ratio leaves resources out, and all three have one shape"
+)]
+fn used_share(requested: i64, allocatable: i64) -> Option<i64> {
+    Some(percent(requested.min(allocatable), allocatable))
+}
+
+fn utilisation(requested: i64, allocatable: i64) -> i64 {
+    if requested > allocatable {
+        FULL
+    } else {
+        percent(requested, allocatable)
+    }
+}
+
+/// Wraps where Go does.
+fn percent(part: i64, whole: i64) -> i64 {
+    part.wrapping_mul(MAX_NODE_SCORE).wrapping_div(whole)
+}
+
+/// A sum of weighted scores with the sum of their weights.
+#[derive(Debug, Clone, Copy, Default)]
+struct Weighted {
+    scores: i64,
+    weights: i64,
+}
+
+fn weighted(loads: &[Load<'_>], node: usize, score: impl Fn(i64, i64) -> Option<i64>) -> Weighted {
+    let mut sum = Weighted::default();
+    for load in loads {
+        let Some((used, allocatable)) = load.on(node) else {
+            continue;
+        };
+        let Some(score) = score(used.wrapping_add(load.asked), allocatable) else {
+            continue;
+        };
+        sum.scores = sum.scores.wrapping_add(score.wrapping_mul(load.weight));
+        sum.weights = sum.weights.wrapping_add(load.weight);
+    }
+    sum
+}
+
+impl Weighted {
+    fn mean(self) -> i64 {
+        if self.weights == 0 {
+            0
+        } else {
+            self.scores.wrapping_div(self.weights)
+        }
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "kube-scheduler computes this in float64 and rounds, and equal scores matter"
+    )]
+    fn rounded_mean(self) -> i64 {
+        if self.weights == 0 {
+            0
+        } else {
+            (self.scores as f64 / self.weights as f64).round() as i64
+        }
+    }
+}
+
+/// A function through points, straight between them and level outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BrokenLine {
+    points: Vec<(i64, i64)>,
+}
+
+impl BrokenLine {
+    fn new(shape: &[UtilizationShapePoint]) -> Self {
+        let points = shape
+            .iter()
+            .map(|point| (i64::from(point.utilization), i64::from(point.score) * SCORE_SCALE))
+            .collect();
+        Self { points }
+    }
+
+    fn at(&self, x: i64) -> i64 {
+        let next = self.points.iter().position(|(right, _)| x <= *right);
+        match next {
+            Some(0) => self.points.first().map_or(0, |(_, y)| *y),
+            Some(next) => between(self.points[next - 1], self.points[next], x),
+            None => self.points.last().map_or(0, |(_, y)| *y),
+        }
+    }
+}
+
+fn between((left, from): (i64, i64), (right, to): (i64, i64), x: i64) -> i64 {
+    from + ((to - from) * (x - left)).checked_div(right - left).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(points: &[(i32, i32)]) -> BrokenLine {
+        let shape: Vec<_> = points
+            .iter()
+            .map(|(utilization, score)| UtilizationShapePoint {
+                utilization: *utilization,
+                score: *score,
+            })
+            .collect();
+        BrokenLine::new(&shape)
+    }
+
+    #[test]
+    fn a_broken_line_is_straight_between_points_and_level_outside() {
+        type Points<'a, T> = &'a [(T, T)];
+        let cases: [(Points<'_, i32>, Points<'_, i64>); 4] = [
+            (
+                &[(10, 1), (90, 9)],
+                &[
+                    (0, 10),
+                    (9, 10),
+                    (10, 10),
+                    (15, 15),
+                    (50, 50),
+                    (89, 89),
+                    (90, 90),
+                    (100, 90),
+                ],
+            ),
+            (
+                &[(0, 2), (40, 10), (100, 0)],
+                &[(0, 20), (20, 60), (39, 98), (40, 100), (41, 99), (70, 50), (100, 0)],
+            ),
+            (&[(50, 7)], &[(0, 70), (50, 70), (100, 70)]),
+            // 50 * 1 / 3 truncates towards zero, upwards and downwards.
+            (&[(0, 0), (3, 5), (6, 0)], &[(1, 16), (2, 33), (4, 34), (5, 17)]),
+        ];
+        for (points, expected) in cases {
+            for (x, y) in expected {
+                assert_eq!(line(points).at(*x), *y, "{points:?} at {x}");
+            }
+        }
+    }
+
+    #[test]
+    fn products_wrap_as_in_kube_scheduler() {
+        let huge = i64::MAX / 50;
+        assert_eq!(free_share(0, huge), Some(huge.wrapping_mul(100) / huge));
+        assert_eq!(free_share(0, 1024 * 1024), Some(100));
+    }
+
+    #[test]
+    fn a_mean_of_ratios_is_rounded_half_away_from_zero() {
+        let cases = [(1, 2, 1), (3, 2, 2), (5, 4, 1), (7, 4, 2), (0, 0, 0)];
+        for (scores, weights, expected) in cases {
+            assert_eq!(
+                Weighted { scores, weights }.rounded_mean(),
+                expected,
+                "{scores}/{weights}"
+            );
+        }
+    }
+}
