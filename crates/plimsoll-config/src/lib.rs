@@ -5,6 +5,7 @@
 mod election;
 mod extender;
 mod feature_gates;
+mod go_duration;
 mod plugin_args;
 mod plugins;
 mod profile;
@@ -13,6 +14,7 @@ mod scheduler;
 pub use election::{ElectionConfig, ElectionConfigError, JITTER_FACTOR};
 pub use extender::{ExtenderConfig, ExtenderTls, ManagedResource};
 pub use feature_gates::{FeatureGates, Gate, GateSpec, Stage};
+pub use go_duration::{GoDuration, GoDurationError, parse_go_duration};
 pub use plugin_args::{
     DefaultPreemptionArgs, DefaultSpreadConstraint, DefaultingType, DynamicResourcesArgs, InterPodAffinityArgs,
     NodeAffinityArgs, NodeLabelArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs,

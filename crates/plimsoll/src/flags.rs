@@ -1,6 +1,5 @@
 //! kube-scheduler's command line: the same flags, read by the same rules.
 
-mod go_duration;
 mod upstream;
 
 #[cfg(test)]
@@ -15,10 +14,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use plimsoll_actors::http_server::Listen;
 use plimsoll_client::Access;
-use plimsoll_config::{ClientConnection, ElectionConfig, SchedulerConfig};
+use plimsoll_config::{ClientConnection, ElectionConfig, SchedulerConfig, parse_go_duration};
 use plimsoll_telemetry::TlsIdentity;
 
-pub use self::go_duration::{GoDurationError, parse_go_duration};
 use crate::Options;
 use crate::logging::{LogFormat, Logging};
 use crate::version;
