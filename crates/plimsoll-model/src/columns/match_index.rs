@@ -65,6 +65,11 @@ impl MatchIndex {
         found
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_anchor.is_empty()
+    }
+
     fn choose(&self, pattern: &PodPattern) -> Anchors {
         let Some(selector) = &pattern.label_selector else {
             return Anchors::new();
@@ -158,7 +163,7 @@ mod tests {
         for (number, anchors) in (0..).zip(&anchors) {
             index.remove(number, anchors);
         }
-        assert!(index.by_anchor.is_empty());
+        assert!(index.is_empty());
     }
 
     #[test]

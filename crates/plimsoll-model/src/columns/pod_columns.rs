@@ -113,6 +113,14 @@ impl PodColumns {
     }
 }
 
+#[cfg(test)]
+impl PodColumns {
+    /// Whether nothing is left of pods that have gone.
+    pub(super) fn is_without_pods(&self) -> bool {
+        self.classes.len() == 0 && self.by_namespace.is_empty() && self.terms.is_empty()
+    }
+}
+
 // === Nodes ===
 
 impl PodColumns {

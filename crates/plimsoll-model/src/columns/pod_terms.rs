@@ -42,6 +42,11 @@ impl PodTerms {
         number
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.terms.len() == 0 && self.index.is_empty()
+    }
+
     fn begin(&mut self, term: &PodTerm) -> u32 {
         let number = self.terms.insert(term.clone(), Owners::default());
         let anchors = self.index.insert(number, &term.pattern);

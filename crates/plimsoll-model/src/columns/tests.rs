@@ -6,6 +6,7 @@ use crate::{NodeSelectorTerm, Operator, Protocol, Requirement};
 use naive::Cluster;
 
 mod naive;
+mod pods;
 
 const NAMES: [&str; 6] = ["n0", "n1", "n2", "n3", "n4", "n5"];
 const SCALARS: [&str; 3] = ["example.com/a", "example.com/b", "hugepages-2Mi"];
