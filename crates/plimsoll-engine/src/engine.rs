@@ -18,6 +18,7 @@ use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 
 mod attempt;
 mod claiming;
+mod reconfigure;
 mod settling;
 mod trial;
 
@@ -47,6 +48,7 @@ enum Held {
     Change(Change),
     Recount(Uid),
     Notice(Notice),
+    Plans(Vec<Arc<Plan>>, Seq),
 }
 
 /// What the cache-size gauges show.
@@ -64,10 +66,7 @@ impl Engine {
     /// An engine that knows of no object yet. Equal seeds and equal calls give equal decisions.
     pub fn new(profiles: Vec<Arc<Profile>>, seed: u64) -> Self {
         Self {
-            plans: profiles
-                .into_iter()
-                .map(|profile| Arc::new(Plan::new(profile)))
-                .collect(),
+            plans: plans(profiles),
             ledger: Ledger::default(),
             nominations: Nominations::default(),
             records: Records::default(),
@@ -215,6 +214,7 @@ impl Engine {
                 Held::Change(change) => self.absorb(&change, now, out),
                 Held::Recount(uid) => self.ledger.recount(&uid),
                 Held::Notice(notice) => out.push(notice),
+                Held::Plans(plans, seq) => self.switch(plans, seq),
             }
         }
     }
@@ -263,6 +263,13 @@ impl Engine {
         }
         self.ledger.recount(&pod.uid);
     }
+}
+
+fn plans(profiles: Vec<Arc<Profile>>) -> Vec<Arc<Plan>> {
+    profiles
+        .into_iter()
+        .map(|profile| Arc::new(Plan::new(profile)))
+        .collect()
 }
 
 impl fmt::Debug for Engine {

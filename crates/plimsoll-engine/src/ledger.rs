@@ -61,6 +61,17 @@ impl Ledger {
         self.pods.get(uid)?.pod.as_ref()
     }
 
+    /// Every pod that the stream has told of and that has neither a node nor a claim, in the order of UIDs.
+    pub(crate) fn waiting(&self) -> Vec<Arc<Pod>> {
+        let unclaimed = self.pods.values().filter(|entry| entry.hold.is_none());
+        let mut waiting: Vec<_> = unclaimed
+            .filter_map(|entry| entry.pod.as_ref().filter(|pod| pod.node_name().is_none()))
+            .cloned()
+            .collect();
+        waiting.sort_unstable_by(|a, b| a.uid.cmp(&b.uid));
+        waiting
+    }
+
     pub(crate) fn claim_of(&self, uid: &Uid) -> Option<ClaimId> {
         self.pods.get(uid)?.hold.as_ref().map(|hold| hold.claim)
     }

@@ -60,6 +60,14 @@ impl Heap {
         self.sink(records, position);
     }
 
+    /// Puts everything in the order of another queue sort.
+    pub(crate) fn reorder(&mut self, records: &mut Records, sort: &Arc<dyn QueueSort>) {
+        self.sort = Arc::clone(sort);
+        for position in (0..self.slots.len() / 2).rev() {
+            self.sink(records, position);
+        }
+    }
+
     /// Follows a record that got another slot.
     pub(crate) fn renumber(&mut self, records: &Records, slot: Slot) {
         self.slots[records[slot].position as usize] = slot;

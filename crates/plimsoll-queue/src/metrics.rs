@@ -39,6 +39,8 @@ pub struct QueueMetrics {
 pub(crate) struct Tally {
     incoming: HashMap<(IncomingQueue, ClusterEvent), u64, FixedState>,
     unschedulable: BTreeMap<(&'static str, u16), i64>,
+    /// Of profiles whose numbers mean others by now.
+    named: BTreeMap<(&'static str, String), i64>,
 }
 
 impl Tally {
@@ -50,18 +52,22 @@ impl Tally {
         *self.unschedulable.entry((plugin, profile)).or_insert(0) += difference;
     }
 
+    /// Replaces the profiles' numbers by their names: the numbers are going to mean others.
+    pub(crate) fn settle_names(&mut self, profile_name: impl Fn(u16) -> String) {
+        for ((plugin, profile), difference) in std::mem::take(&mut self.unschedulable) {
+            *self.named.entry((plugin, profile_name(profile))).or_insert(0) += difference;
+        }
+    }
+
     pub(crate) fn take(&mut self, profile_name: impl Fn(u16) -> String) -> QueueMetrics {
+        self.settle_names(profile_name);
         let incoming = self.incoming.drain();
         let mut incoming: Vec<_> = incoming
             .map(|((queue, event), count)| ((queue.label(), event.to_string()), count))
             .collect();
         incoming.sort_unstable();
-        let changed = std::mem::take(&mut self.unschedulable)
-            .into_iter()
-            .filter(|(_, difference)| *difference != 0);
-        let unschedulable = changed
-            .map(|((plugin, profile), difference)| ((plugin, profile_name(profile)), difference))
-            .collect();
+        let changed = std::mem::take(&mut self.named).into_iter();
+        let unschedulable = changed.filter(|(_, difference)| *difference != 0).collect();
         QueueMetrics {
             incoming,
             unschedulable,

@@ -20,6 +20,7 @@ mod fixture;
 mod moves;
 #[cfg(test)]
 mod properties;
+mod reconfigure;
 #[cfg(test)]
 mod tests;
 
@@ -74,15 +75,10 @@ impl SchedulingQueue {
         let sort: Arc<dyn QueueSort> = profiles
             .first()
             .map_or_else(|| Arc::new(ByArrival) as _, |profile| Arc::clone(&profile.queue_sort));
-        let profile_of = profiles
-            .iter()
-            .zip(0..)
-            .map(|(profile, number)| (profile.scheduler_name.clone(), number))
-            .collect();
-        Self {
+        let mut queue = Self {
             config,
-            profiles: profiles.to_vec(),
-            profile_of,
+            profiles: Vec::new(),
+            profile_of: BTreeMap::new(),
             seen: Seq::ZERO,
             arrivals: 0,
             records: Records::default(),
@@ -94,7 +90,18 @@ impl SchedulingQueue {
             plugin_sets: PluginSets::new(),
             counts: Counts::default(),
             tally: Tally::default(),
-        }
+        };
+        queue.set_profiles(profiles);
+        queue
+    }
+
+    fn set_profiles(&mut self, profiles: &[Arc<Profile>]) {
+        self.profiles = profiles.to_vec();
+        self.profile_of = profiles
+            .iter()
+            .zip(0..)
+            .map(|(profile, number)| (profile.scheduler_name.clone(), number))
+            .collect();
     }
 
     /// The last change applied.

@@ -136,7 +136,7 @@ impl Engine {
     }
 
     fn look(&mut self, cycle: &mut Cycle, now: Moment) -> Flow {
-        cycle.judged_at = self.applied;
+        self.note_judgement(cycle);
         if self.ledger.columns().node_count() == 0 {
             return Flow::Done(Outcome::Unschedulable(no_nodes(cycle)));
         }
@@ -256,7 +256,7 @@ impl Engine {
 
     /// Whether the chosen node, if its row is still its own, passes pre-filters and filters after what was held back.
     fn still_fits(&mut self, cycle: &mut Cycle, name: &str, node: NodeIndex, now: Moment) -> bool {
-        cycle.judged_at = self.applied;
+        self.note_judgement(cycle);
         let columns = self.ledger.columns();
         columns.index_of(name) == Some(node)
             && matches!(self.examine(cycle, now), Look::Candidates)

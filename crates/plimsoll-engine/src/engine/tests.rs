@@ -10,6 +10,7 @@ mod fixture;
 mod parking;
 mod poison;
 mod properties;
+mod reconfiguring;
 mod resuming;
 mod settling;
 mod trials;

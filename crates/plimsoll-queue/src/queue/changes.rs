@@ -135,7 +135,14 @@ impl SchedulingQueue {
     }
 
     /// An update of a pod that has a record.
-    fn waiting_pod_updated(&mut self, slot: Slot, old: &Arc<Pod>, new: &Arc<Pod>, profile: u16, now: Moment) {
+    pub(super) fn waiting_pod_updated(
+        &mut self,
+        slot: Slot,
+        old: &Arc<Pod>,
+        new: &Arc<Pod>,
+        profile: u16,
+        now: Moment,
+    ) {
         self.set_pod(slot, Arc::clone(new), profile);
         let objects = || Objects::Pod {
             old: Some(Arc::clone(old)),
@@ -177,7 +184,7 @@ impl SchedulingQueue {
         }
     }
 
-    fn enqueue(&mut self, pod: &Arc<Pod>, profile: u16, event: ClusterEvent, now: Moment) {
+    pub(super) fn enqueue(&mut self, pod: &Arc<Pod>, profile: u16, event: ClusterEvent, now: Moment) {
         let slot = self.create(Arc::clone(pod), profile, now);
         if was_set_aside(pod) {
             self.set_aside(slot, now);
@@ -193,7 +200,7 @@ impl SchedulingQueue {
     }
 
     /// Stops waiting for a pod. One in flight keeps its record until it is settled.
-    fn forget(&mut self, slot: Slot) {
+    pub(super) fn forget(&mut self, slot: Slot) {
         match self.records[slot].state {
             State::InFlight { mark, popped_at, .. } => {
                 self.set_state(
@@ -248,7 +255,7 @@ impl SchedulingQueue {
         );
     }
 
-    fn profile_number(&self, pod: &Pod) -> Option<u16> {
+    pub(super) fn profile_number(&self, pod: &Pod) -> Option<u16> {
         self.profile_of.get(pod.spec.scheduler_name.as_str()).copied()
     }
 }

@@ -99,14 +99,30 @@ impl Fixture {
 
     pub(super) fn with(config: QueueConfig) -> Self {
         let barrier = Arc::new(AtomicBool::new(false));
-        let profiles = ["default-scheduler", "second"].map(|name| Arc::new(profile(name, &barrier)));
-        let queue = SchedulingQueue::new(config, &profiles);
-        Self {
-            queue,
+        let mut fixture = Self {
+            queue: SchedulingQueue::new(config, &[]),
             now: Moment::from_nanos(1_000_000_000_000),
             seq: 0,
             barrier,
-        }
+        };
+        fixture.queue = SchedulingQueue::new(config, &fixture.profiles(&["default-scheduler", "second"]));
+        fixture
+    }
+
+    fn profiles(&self, names: &[&str]) -> Vec<Arc<Profile>> {
+        names.iter().map(|name| Arc::new(self.profile(name))).collect()
+    }
+
+    pub(super) fn profile(&self, name: &str) -> Profile {
+        profile(name, &self.barrier)
+    }
+
+    /// Switches to profiles of these names at the next number of the stream; `unassigned` is told again.
+    pub(super) fn reconfigure(&mut self, config: QueueConfig, names: &[&str], unassigned: &[Arc<Pod>]) {
+        self.seq += 1;
+        let profiles = self.profiles(names);
+        self.queue
+            .reconfigure(config, &profiles, Seq::new(self.seq), unassigned, self.now);
     }
 
     pub(super) fn shut_barrier(&self, shut: bool) {

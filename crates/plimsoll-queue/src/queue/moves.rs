@@ -84,7 +84,7 @@ impl SchedulingQueue {
         self.recount(slot, before);
     }
 
-    fn set_gate(&mut self, slot: Slot, gate: Option<u16>) {
+    pub(super) fn set_gate(&mut self, slot: Slot, gate: Option<u16>) {
         let before = self.records[slot].place();
         self.records[slot].gate = gate;
         self.recount(slot, before);
@@ -178,7 +178,7 @@ impl SchedulingQueue {
     }
 
     /// Parks a pod, or leaves it parked, with a deadline ahead.
-    fn park(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
+    pub(super) fn park(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
         let parked = match self.records[slot].state {
             State::Parked { due } if due > now => return,
             State::Parked { .. } => true,
@@ -192,7 +192,7 @@ impl SchedulingQueue {
     }
 
     /// Asks the pre-enqueue plugins, first the one that holds the pod: while it does, no other needs to be asked.
-    fn passes_gates(&mut self, slot: Slot) -> bool {
+    pub(super) fn passes_gates(&mut self, slot: Slot) -> bool {
         let record = &self.records[slot];
         let Some(profile) = self.profiles.get(usize::from(record.profile)) else {
             return true;

@@ -10,6 +10,7 @@ use crate::{Outcome, Place, QueueConfig, QueueError};
 
 mod attempts;
 mod handlers;
+mod reconfigured;
 mod waiting;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -73,6 +73,12 @@ impl Cluster {
             .apply(&Change { seq: self.seq, delta }, self.now, &mut self.out);
     }
 
+    /// The engine switches to this profile at the next number of the stream.
+    pub(super) fn reconfigure(&mut self, profile: Profile) {
+        self.seq = self.seq.next();
+        self.engine.reconfigure(vec![Arc::new(profile)], self.seq);
+    }
+
     pub(super) fn add_node(&mut self, name: &str, milli_cpu: i64) {
         self.apply(Delta::NodeAdded(node(name, milli_cpu)));
     }

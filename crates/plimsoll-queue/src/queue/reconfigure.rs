@@ -1,0 +1,135 @@
+use std::sync::Arc;
+
+use plimsoll_framework::{ClusterEvent, Profile, QueueSort};
+use plimsoll_model::{Moment, Pod, Seq};
+
+use super::{ByArrival, SchedulingQueue};
+use crate::event_log::{Audience, Occurrence};
+use crate::plugin_sets::PluginSets;
+use crate::record::State;
+use crate::records::Slot;
+use crate::worth::{Objects, Worth};
+use crate::{QueueConfig, backoff};
+
+/// The label of pods that another configuration moved or brought in.
+const CONFIG_RELOAD: ClusterEvent = ClusterEvent::labelled("ConfigReload");
+
+/// Another configuration, between two pops.
+impl SchedulingQueue {
+    /// Goes on with other profiles. `seq` is the number of the switch in the stream of changes, which is the same for the
+    /// cycle, and `unassigned` is every pod without a node at that point: those of a scheduler name that was nobody's
+    /// until now have never been kept here.
+    ///
+    /// Pods whose profile is gone leave; one in flight does so when it is settled. Every other waiting pod is looked at
+    /// again: pre-enqueue plugins are asked anew, what was parked is tried again once its backoff is over, and backoffs
+    /// are those of the new configuration. A pod in flight whose attempt was judged before `seq` is tried again too when
+    /// it comes back. Only pods that were set aside stay so: many of them at once could end the term.
+    pub fn reconfigure(
+        &mut self,
+        config: QueueConfig,
+        profiles: &[Arc<Profile>],
+        seq: Seq,
+        unassigned: &[Arc<Pod>],
+        now: Moment,
+    ) {
+        self.seen = self.seen.max(seq);
+        self.disown_rejections();
+        self.config = config;
+        self.set_profiles(profiles);
+        let sort = self.profiles.first().map_or_else(
+            || Arc::new(ByArrival) as Arc<dyn QueueSort>,
+            |profile| Arc::clone(&profile.queue_sort),
+        );
+        for heap in [&mut self.active, &mut self.backoff, &mut self.error_backoff] {
+            heap.reorder(&mut self.records, &sort);
+        }
+        for pod in self.known_pods() {
+            let Some(slot) = self.records.find(&pod.uid) else {
+                continue;
+            };
+            self.adopt(slot, now);
+        }
+        self.log.record(Occurrence {
+            event: CONFIG_RELOAD,
+            objects: Objects::None,
+            audience: Audience::Everyone,
+            seq: Some(seq),
+        });
+        for pod in unassigned {
+            self.take_in(pod, now);
+        }
+    }
+
+    /// In the order of their arrival, so that moving them is the same whatever slots they have.
+    fn known_pods(&self) -> Vec<Arc<Pod>> {
+        let mut known: Vec<_> = self
+            .records
+            .iter()
+            .map(|record| (record.arrival, &record.pod))
+            .collect();
+        known.sort_unstable_by_key(|(arrival, _)| *arrival);
+        known.into_iter().map(|(_, pod)| Arc::clone(pod)).collect()
+    }
+
+    /// Takes the rejected pods out of the gauge under the profiles' old numbers.
+    fn disown_rejections(&mut self) {
+        for record in self.records.iter() {
+            for plugin in self.plugin_sets.get(record.rejected_by).iter() {
+                self.tally.add_unschedulable(plugin, record.profile, -1);
+            }
+        }
+        let profiles = &self.profiles;
+        self.tally.settle_names(|profile| {
+            profiles
+                .get(usize::from(profile))
+                .map(|profile| profile.scheduler_name.clone())
+                .unwrap_or_default()
+        });
+    }
+
+    /// Gives a record its profile in the new configuration and its place there.
+    fn adopt(&mut self, slot: Slot, now: Moment) {
+        let Some(profile) = self.profile_number(&self.records[slot].pod) else {
+            // What it was rejected by has been taken out of the gauge.
+            self.records[slot].rejected_by = PluginSets::EMPTY;
+            self.forget(slot);
+            return;
+        };
+        self.records[slot].profile = profile;
+        for plugin in self.plugin_sets.get(self.records[slot].rejected_by).iter() {
+            self.tally.add_unschedulable(plugin, profile, 1);
+        }
+        self.set_gate(slot, None);
+        match self.records[slot].state {
+            State::Active => {
+                if !self.passes_gates(slot) {
+                    self.park(slot, CONFIG_RELOAD, now);
+                }
+            }
+            State::Backoff { until } | State::ErrorBackoff { until } => {
+                let record = &self.records[slot];
+                let unchanged = backoff::until(&self.config, record.failures(), record.timestamp) == Some(until);
+                if !(unchanged && self.passes_gates(slot)) {
+                    self.requeue(slot, Worth::AfterBackoff, CONFIG_RELOAD, now);
+                }
+            }
+            State::Parked { .. } if self.records[slot].set_aside => {}
+            State::Parked { .. } => self.requeue(slot, Worth::AfterBackoff, CONFIG_RELOAD, now),
+            State::Nowhere | State::InFlight { .. } | State::Placed { .. } => {}
+        }
+    }
+
+    /// A pod that may be new to the queue.
+    fn take_in(&mut self, pod: &Arc<Pod>, now: Moment) {
+        let Some(profile) = self.profile_number(pod) else {
+            return;
+        };
+        match self.records.find(&pod.uid) {
+            None => self.enqueue(pod, profile, CONFIG_RELOAD, now),
+            Some(slot) if matches!(self.records[slot].state, State::InFlight { gone: true, .. }) => {
+                self.waiting_pod_updated(slot, pod, pod, profile, now);
+            }
+            Some(_) => {}
+        }
+    }
+}
