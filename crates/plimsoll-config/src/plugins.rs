@@ -130,4 +130,40 @@ impl Plugins {
             ..Self::default()
         }
     }
+    /// Of the sets as a file writes them: the plugins that it enables by name, sorted. A `multiPoint` that begins with
+    /// the whole list of defaults, as kube-scheduler's `--write-config-to` leaves it, restates them and asks for nothing.
+    pub fn enabled_by_name(&self, gates: &FeatureGates) -> Vec<String> {
+        let defaults = Self::default_profile(gates).multi_point.enabled;
+        let restated = if self.multi_point.enabled.starts_with(&defaults) {
+            defaults.len()
+        } else {
+            0
+        };
+        let points = self.sets().filter(|(point, _)| *point != "multiPoint");
+        let listed = points.flat_map(|(_, set)| &set.enabled);
+        let mut names: Vec<String> = listed
+            .chain(&self.multi_point.enabled[restated..])
+            .map(|plugin| plugin.name.clone())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_lists_is_enabled_by_name_unless_it_restates_the_defaults() {
+        let gates = FeatureGates::default();
+        let mut plugins = Plugins::default_profile(&gates);
+        assert!(plugins.enabled_by_name(&gates).is_empty());
+        plugins.multi_point.enabled.push(PluginRef::new("Mine", 1));
+        plugins.filter.enabled.push(PluginRef::new("VolumeZone", 0));
+        assert_eq!(plugins.enabled_by_name(&gates), ["Mine", "VolumeZone"]);
+        plugins.multi_point.enabled = vec![PluginRef::new("NodeName", 0)];
+        assert_eq!(plugins.enabled_by_name(&gates), ["NodeName", "VolumeZone"]);
+    }
 }

@@ -27,6 +27,9 @@ pub struct ProfileConfig {
     pub plugins: Plugins,
     /// At most one entry for each plugin.
     pub plugin_config: Vec<PluginConfig>,
+    /// Plugins that the file itself enables by name, rather than keeping them as defaults: see
+    /// [`Plugins::enabled_by_name`]. One of them that is not there yet is an error.
+    pub enabled_by_name: Vec<String>,
     /// What only `plimsoll.dev` files can say.
     pub extras: ProfileExtras,
 }
@@ -83,6 +86,7 @@ impl Default for ProfileConfig {
             percentage_of_nodes_to_score: None,
             plugins,
             plugin_config,
+            enabled_by_name: Vec::new(),
             extras: ProfileExtras::default(),
         }
     }
