@@ -19,7 +19,7 @@ pub use plugin_args::{
     DefaultPreemptionArgs, DefaultSpreadConstraint, DefaultingType, DynamicResourcesArgs, InterPodAffinityArgs,
     NodeAffinityArgs, NodeLabelArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs,
     PodTopologySpreadArgs, ResourceWeight, ScoringStrategy, ScoringStrategyType, ServiceAffinityArgs,
-    UtilizationShapePoint, VolumeBindingArgs,
+    UtilizationShapePoint, VolumeBindingArgs, WeightedLabel,
 };
 pub use plugins::{PluginRef, PluginSet, Plugins};
 pub use profile::{DEFAULT_SCHEDULER_NAME, MatchRule, PluginConfig, ProfileBackoff, ProfileConfig, ProfileExtras};

@@ -268,13 +268,32 @@ impl Default for VolumeBindingArgs {
     }
 }
 
+/// A label of nodes and how much it counts among those beside it. A file may write the label alone, which weighs 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WeightedLabel {
+    /// Key of the label.
+    pub label: String,
+    /// At least 1.
+    pub weight: i32,
+}
+
+impl WeightedLabel {
+    /// A label with a weight.
+    pub fn new(label: impl Into<String>, weight: i32) -> Self {
+        Self {
+            label: label.into(),
+            weight,
+        }
+    }
+}
+
 /// Which labels keep the pods of one service together, or apart.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ServiceAffinityArgs {
     /// Pods of one service go to nodes with the same values of these labels.
     pub affinity_labels: Vec<String>,
     /// Pods of one service are spread over the values of these labels.
-    pub anti_affinity_labels_preference: Vec<String>,
+    pub anti_affinity_labels_preference: Vec<WeightedLabel>,
 }
 
 /// Which labels nodes must, must not, should and should not have, whatever their values.
@@ -285,7 +304,7 @@ pub struct NodeLabelArgs {
     /// Must not be there.
     pub absent_labels: Vec<String>,
     /// Should be there.
-    pub present_labels_preference: Vec<String>,
+    pub present_labels_preference: Vec<WeightedLabel>,
     /// Should not be there.
-    pub absent_labels_preference: Vec<String>,
+    pub absent_labels_preference: Vec<WeightedLabel>,
 }
