@@ -1,0 +1,49 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What one side makes of a case. Nodes that pass have no verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Answer {
+    /// Why there is no answer, such as a configuration that is refused.
+    pub error: Option<String>,
+    /// An internal failure that would end the attempt.
+    pub failure: Option<String>,
+    /// The pod is turned away as a whole.
+    pub pre_filter: Option<Verdict>,
+    /// The nodes that the pre-filters leave, when they name the only ones that will do.
+    pub restricted: Option<Vec<String>>,
+    /// By node.
+    pub verdicts: BTreeMap<String, Verdict>,
+    /// What users read when no node passes.
+    pub fit_error: Option<String>,
+    /// Plugins that turned the pod away when no node passes, sorted.
+    pub rejectors: Vec<String>,
+    /// By plugin and node; none when nothing was scored.
+    pub scores: Option<BTreeMap<String, BTreeMap<String, Score>>>,
+    /// By node.
+    pub totals: Option<BTreeMap<String, i64>>,
+}
+
+/// Why a node, or every node, will not do.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The status code's name.
+    pub code: String,
+    /// What users read.
+    pub reasons: Vec<String>,
+    /// Who said so; empty when no single plugin did.
+    pub plugin: String,
+}
+
+/// One plugin's score of one node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Score {
+    /// As the plugin gave it.
+    pub raw: i64,
+    /// Brought to 0..=100.
+    pub normalised: i64,
+    /// Times its weight.
+    pub weighted: i64,
+}

@@ -1,0 +1,62 @@
+//! `oracle --cases N --seed S`: random cases against kube-scheduler's own plugins. Ends with 1 when any differs.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+use plimsoll_oracle::{Availability, Case, campaign, differences, find};
+
+/// Compares Plimsoll's plugins with kube-scheduler's own on random clusters.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// How many cases.
+    #[arg(long, default_value_t = 20_000)]
+    cases: u64,
+    /// Which cases: each seed has its own.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// The number of the first case.
+    #[arg(long, default_value_t = 0)]
+    start: u64,
+    /// Processes at work at a time.
+    #[arg(long, default_value_t = 1)]
+    jobs: usize,
+    /// Shows both answers to the case in this file instead (as a mismatch prints it).
+    #[arg(long)]
+    replay: Option<PathBuf>,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let mut out = std::io::stdout();
+    let program = match find()? {
+        Availability::Ready(program) => program,
+        Availability::Skip(reason) => anyhow::bail!("kube-scheduler's own plugins cannot be asked: {reason}"),
+    };
+    if let Some(file) = &arguments.replay {
+        let text = std::fs::read(file).with_context(|| file.display().to_string())?;
+        let case: Case = serde_json::from_slice(&text)?;
+        let (ours, upstream) = campaign::answers(&program, &case)?;
+        writeln!(
+            out,
+            "ours:     {}\nupstream: {}",
+            serde_json::to_string(&ours)?,
+            serde_json::to_string(&upstream)?
+        )?;
+        let found = differences(&ours, &upstream);
+        for difference in &found {
+            writeln!(out, "{difference}")?;
+        }
+        return Ok(exit_code(found.is_empty()));
+    }
+    let numbers = arguments.start..arguments.start.saturating_add(arguments.cases);
+    let report = campaign::run(&program, arguments.seed, numbers, arguments.jobs, &mut out)?;
+    writeln!(out, "seed {}: {report}", arguments.seed)?;
+    Ok(exit_code(report.mismatches.is_empty()))
+}
+
+fn exit_code(equal: bool) -> ExitCode {
+    if equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,37 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// A cluster as the API server holds it, and one pod to place; every object in the API's own JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Case {
+    /// A `KubeSchedulerConfiguration` with one profile.
+    pub config: Value,
+    /// Gates that differ from their defaults.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub feature_gates: BTreeMap<String, bool>,
+    /// Nodes.
+    pub nodes: Vec<Value>,
+    /// Namespaces; their pods may be there without them, as after a watch that is behind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<Value>,
+    /// Pods on nodes, and pods that are nominated to one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<Value>,
+    /// Services.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<Value>,
+    /// Replication controllers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replication_controllers: Vec<Value>,
+    /// Replica sets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replica_sets: Vec<Value>,
+    /// Stateful sets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stateful_sets: Vec<Value>,
+    /// The pod to place.
+    pub pod: Value,
+}

@@ -1,0 +1,100 @@
+//! Random clusters, biased to edges. Every object is one that a real API server could hold.
+
+use plimsoll_model::{Footprint, decode_pod};
+use serde_json::{Value, json};
+
+use crate::case::Case;
+use crate::dice::Dice;
+
+mod affinity;
+pub(crate) mod config;
+mod image;
+mod labels;
+mod node;
+mod pod;
+mod quantity;
+mod spread;
+mod workload;
+
+use pod::Stage;
+
+/// The case with this number among those of a seed; the same each time.
+pub fn case(seed: u64, number: u64) -> Case {
+    let mut dice = Dice::new(seed, number);
+    let dice = &mut dice;
+    let nodes = dice.one_of(&[1, 2, 3, 4, 5, 5, 6, 8, 12]);
+    let mut case = Case {
+        config: config::config(dice),
+        pod: pod::pod(dice, "pod", Stage::New, nodes),
+        ..Case::default()
+    };
+    workload::add_namespaces(dice, &mut case);
+    workload::add_workloads(dice, &mut case);
+    for number in 0..nodes {
+        let name = format!("n{number}");
+        add_pods(dice, &mut case, &name, nodes);
+        add_node(dice, &mut case, &name);
+    }
+    if dice.percent(3) {
+        // As after a node was deleted and before its pods were.
+        case.pods.push(pod::pod(dice, "stray", Stage::On("gone"), nodes));
+    }
+    if dice.percent(5) {
+        case.pod["status"]["nominatedNodeName"] = json!(format!("n{}", dice.below(nodes + 1)));
+    }
+    case
+}
+
+fn add_pods(dice: &mut Dice, case: &mut Case, node: &str, nodes: usize) {
+    for number in 0..dice.one_of(&[0, 0, 1, 1, 2, 3, 5]) {
+        let name = format!("{node}-{number}");
+        case.pods.push(pod::pod(dice, &name, Stage::On(node), nodes));
+    }
+    if dice.percent(7) {
+        let name = format!("{node}-nominated");
+        case.pods.push(pod::pod(dice, &name, Stage::Nominated(node), nodes));
+    }
+}
+
+fn add_node(dice: &mut Dice, case: &mut Case, name: &str) {
+    let on_node = case.pods.iter().filter(|pod| {
+        pod["spec"]["nodeName"] == name || (pod["status"]["nominatedNodeName"] == name && dice.percent(50))
+    });
+    let mut asked = Sums::default();
+    for pod in on_node.chain([&case.pod]) {
+        asked.add(pod);
+    }
+    let mut node = node::node(dice, name);
+    node["status"]["allocatable"] = Value::Object(node::allocatable(dice, asked.pods, &asked.amounts));
+    node["status"]["capacity"] = node["status"]["allocatable"].clone();
+    case.nodes.push(node);
+}
+
+/// What pods ask for together. Only the bias hangs on it, so our own reading of them will do.
+#[derive(Default)]
+struct Sums {
+    pods: i64,
+    amounts: Vec<(String, i64)>,
+}
+
+impl Sums {
+    fn add(&mut self, pod: &Value) {
+        let Ok(pod) = decode_pod(pod.to_string().as_bytes()) else {
+            return;
+        };
+        self.pods += 1;
+        let requests = Footprint::of(&pod).requests;
+        let native = [
+            ("cpu", requests.milli_cpu),
+            ("memory", requests.memory),
+            ("ephemeral-storage", requests.ephemeral_storage),
+        ];
+        let scalars = requests.scalars.iter().map(|(name, amount)| (name.as_ref(), *amount));
+        for (name, amount) in native.into_iter().chain(scalars) {
+            match self.amounts.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum = sum.saturating_add(amount),
+                None => self.amounts.push((name.to_owned(), amount)),
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Our side of a case: decoded, configured and judged by the same code as in a running scheduler.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use plimsoll_config::{FeatureGates, Gate, ProfileConfig};
+use plimsoll_engine::{Engine, PluginScores, Trial};
+use plimsoll_framework::{Profile, Status};
+use plimsoll_model::{Change, Delta, Moment, Pod, Seq, decode_node, decode_pod};
+use serde_json::Value;
+
+use crate::answer::{Answer, Score, Verdict};
+use crate::case::Case;
+
+/// What Plimsoll makes of a case; a panic is an error like any other.
+pub fn judge(case: &Case) -> Answer {
+    let outcome = catch_unwind(AssertUnwindSafe(|| try_case(case)));
+    outcome
+        .unwrap_or_else(|_| Err(anyhow!("panic, see standard error")))
+        .unwrap_or_else(|error| Answer {
+            error: Some(format!("{error:#}")),
+            ..Answer::default()
+        })
+}
+
+fn try_case(case: &Case) -> anyhow::Result<Answer> {
+    let gates = gates(case)?;
+    let profile = Profile::assemble(&profile(&case.config), &plimsoll_plugins::registry(), &gates)?;
+    let mut cluster = Cluster::new(profile);
+    for node in &case.nodes {
+        cluster.tell(Delta::NodeAdded(Arc::new(decode_node(&bytes(node))?)));
+    }
+    for pod in &case.pods {
+        cluster.tell(Delta::PodAdded(decoded(pod)?));
+    }
+    let pod = decoded(&case.pod)?;
+    cluster.tell(Delta::PodAdded(Arc::clone(&pod)));
+    let trial = cluster
+        .engine
+        .try_out(&pod, Moment::ZERO)
+        .context("no profile has the pod's scheduler name")?;
+    Ok(answer(&trial))
+}
+
+fn gates(case: &Case) -> anyhow::Result<FeatureGates> {
+    let mut gates = FeatureGates::default();
+    for (name, on) in &case.feature_gates {
+        let gate = Gate::by_name(name).with_context(|| format!("no gate {name}"))?;
+        gates = gates.with(gate, *on);
+    }
+    Ok(gates)
+}
+
+/// The default profile without the plugins that the configuration disables.
+fn profile(config: &Value) -> ProfileConfig {
+    let disabled = config["profiles"][0]["plugins"]["multiPoint"]["disabled"].as_array();
+    let disabled = disabled.map_or(&[][..], Vec::as_slice);
+    let mut profile = ProfileConfig::default();
+    let enabled = &mut profile.plugins.multi_point.enabled;
+    enabled.retain(|plugin| !disabled.iter().any(|entry| entry["name"] == plugin.name.as_str()));
+    profile
+}
+
+struct Cluster {
+    engine: Engine,
+    seq: Seq,
+}
+
+impl Cluster {
+    fn new(profile: Profile) -> Self {
+        Self {
+            engine: Engine::new(vec![Arc::new(profile)], 0),
+            seq: Seq::ZERO,
+        }
+    }
+
+    fn tell(&mut self, delta: Delta) {
+        self.seq = self.seq.next();
+        let change = Change { seq: self.seq, delta };
+        self.engine.apply(&change, Moment::ZERO, &mut Vec::new());
+    }
+}
+
+fn bytes(object: &Value) -> Vec<u8> {
+    object.to_string().into_bytes()
+}
+
+fn decoded(pod: &Value) -> anyhow::Result<Arc<Pod>> {
+    Ok(Arc::new(decode_pod(&bytes(pod))?))
+}
+
+fn answer(trial: &Trial) -> Answer {
+    let mut answer = Answer {
+        failure: trial.failure.clone(),
+        pre_filter: trial.rejection.as_ref().map(verdict),
+        restricted: trial.restriction.as_ref().map(|names| {
+            let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
+            names.sort_unstable();
+            names
+        }),
+        ..Answer::default()
+    };
+    if trial.failure.is_some() {
+        return answer;
+    }
+    for node in &trial.nodes {
+        if let Some(status) = &node.rejection {
+            answer.verdicts.insert(node.name.to_string(), verdict(status));
+        }
+    }
+    if let Some(diagnosis) = &trial.diagnosis {
+        answer.fit_error = Some(diagnosis.message.clone());
+        answer.rejectors = diagnosis.plugins.iter().map(ToString::to_string).collect();
+    } else {
+        let totals = trial.totals().map(|(node, total)| (node.to_owned(), total));
+        answer.totals = Some(totals.collect());
+        let names: Vec<&str> = trial.feasible().map(|node| node.name.as_str()).collect();
+        let scores = trial
+            .scores
+            .iter()
+            .map(|scores| (scores.plugin.to_owned(), by_node(&names, scores)));
+        answer.scores = Some(scores.collect());
+    }
+    answer
+}
+
+fn by_node(names: &[&str], scores: &PluginScores) -> BTreeMap<String, Score> {
+    let columns = scores.raw.iter().zip(&scores.normalised);
+    let scores = columns.map(|(raw, normalised)| Score {
+        raw: *raw,
+        normalised: *normalised,
+        weighted: normalised * scores.weight,
+    });
+    names.iter().map(|name| (*name).to_owned()).zip(scores).collect()
+}
+
+fn verdict(status: &Status) -> Verdict {
+    Verdict {
+        code: status.code.as_str().to_owned(),
+        reasons: status.reasons.clone(),
+        plugin: status.plugin.to_owned(),
+    }
+}
