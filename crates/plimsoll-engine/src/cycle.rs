@@ -3,7 +3,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use plimsoll_framework::{
-    Code, CycleContext, CycleState, Effect, EffectReply, PreFilterOutcome, Status, Verdict, Verdicts,
+    Code, CycleContext, CycleState, Effect, EffectReply, PreFilterOutcome, Restriction, Status, Verdict, Verdicts,
 };
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::{Moment, Pod, Seq};
@@ -104,6 +104,7 @@ impl Cycle {
         self.skip_filter.clear();
         self.skip_filter.resize(plan.profile.filter.len(), false);
         let mut rejection = None;
+        let mut absent_in_common = Vec::new();
         for (plugin, filter) in plan.profile.pre_filter.iter().zip(&plan.filter_of) {
             match plugin.pre_filter(context, &mut self.state) {
                 PreFilterOutcome::Continue => {}
@@ -112,10 +113,15 @@ impl Cycle {
                         self.skip_filter[*filter] = true;
                     }
                 }
-                PreFilterOutcome::Restrict(nodes) => {
-                    self.restricting.push(plugin.name());
+                PreFilterOutcome::Restrict(Restriction { nodes, absent }) => {
                     self.candidates.intersect_with(&nodes);
-                    if self.candidates.is_empty() {
+                    if self.restricting.is_empty() {
+                        absent_in_common = absent;
+                    } else {
+                        absent_in_common.retain(|name| absent.contains(name));
+                    }
+                    self.restricting.push(plugin.name());
+                    if self.candidates.is_empty() && absent_in_common.is_empty() {
                         return Look::Rejected(self.nothing_in_common());
                     }
                 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use compact_str::CompactString;
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::{Moment, Pod};
 use smallvec::SmallVec;
@@ -65,9 +66,35 @@ pub enum PreFilterOutcome {
     /// This plugin's filter has nothing to do in this cycle.
     Skip,
     /// Only these nodes can pass this plugin.
-    Restrict(NodeSet),
+    Restrict(Restriction),
     /// No node can take the pod (`Unschedulable` or `UnschedulableAndUnresolvable`), or an internal failure (`Error`).
     Stop(Status),
+}
+
+/// The nodes that a pre-filter leaves. It may know of nodes by name that are not there: what users read depends on whether
+/// several plugins have no name in common, or only no node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Restriction {
+    /// Nodes that are there.
+    pub nodes: NodeSet,
+    /// Names that no node has.
+    pub absent: Vec<CompactString>,
+}
+
+impl Restriction {
+    /// The nodes that are there.
+    pub fn iter(&self) -> impl Iterator<Item = NodeIndex> + '_ {
+        self.nodes.iter()
+    }
+}
+
+impl FromIterator<NodeIndex> for Restriction {
+    fn from_iter<T: IntoIterator<Item = NodeIndex>>(nodes: T) -> Self {
+        Self {
+            nodes: nodes.into_iter().collect(),
+            absent: Vec::new(),
+        }
+    }
 }
 
 /// Looks at the pod once per cycle, before any node.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use plimsoll_config::{NodeAffinityArgs, PluginArgs};
 use plimsoll_framework::{
     Code, Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Normalize, Plugin, PreFilter,
-    PreFilterOutcome, PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score, Status,
+    PreFilterOutcome, PreScore, PreScoreOutcome, ReasonCode, Resolvability, Restriction, Score, Status,
 };
-use plimsoll_model::columns::{NodeIndex, NodeSet};
+use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{NodeAffinity as Wanted, NodeSelectorTerm, Operator, Pod, PreferredTerm, Requirement};
 use smallvec::{SmallVec, smallvec};
 
@@ -81,10 +81,21 @@ impl PreFilter for NodeAffinity {
         if names.is_empty() {
             return PreFilterOutcome::Stop(Status::new(Code::UnschedulableAndUnresolvable, NAME, CONFLICT));
         }
-        let mut nodes: NodeSet = names.iter().filter_map(|name| cycle.columns.index_of(name)).collect();
-        nodes.intersect_with(cycle.columns.nodes());
-        PreFilterOutcome::Restrict(nodes)
+        PreFilterOutcome::Restrict(restriction(names, cycle.columns))
     }
+}
+
+fn restriction(names: Vec<&str>, columns: &Columns) -> Restriction {
+    let mut restriction = Restriction::default();
+    for name in names {
+        match columns.index_of(name).filter(|node| columns.nodes().contains(*node)) {
+            Some(node) => {
+                restriction.nodes.insert(node);
+            }
+            None => restriction.absent.push(name.into()),
+        }
+    }
+    restriction
 }
 
 /// The names that the terms allow together; none when some term allows nodes whatever their name.

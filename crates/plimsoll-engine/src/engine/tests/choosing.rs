@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use plimsoll_framework::{Code, PreFilterOutcome, Status};
+use plimsoll_framework::{Code, PreFilterOutcome, Restriction, Status};
 use plimsoll_model::columns::{NodeIndex, NodeSet};
 
 use super::*;
@@ -122,6 +122,34 @@ fn restrictions_are_intersected_and_named() {
         "0/2 nodes are available: node(s) didn't satisfy plugin(s) [A B] simultaneously."
     );
     assert_eq!(diagnosis.plugins, ["A", "B"]);
+}
+
+#[test]
+fn nodes_that_are_named_and_not_there_leave_none_and_the_message_of_those_left_out() {
+    let gone = |names: &'static [&'static str]| {
+        move |_| {
+            let absent = names.iter().map(|name| (*name).into()).collect();
+            PreFilterOutcome::Restrict(Restriction {
+                absent,
+                ..Restriction::default()
+            })
+        }
+    };
+    let cases: [(&[&str], &[&str], &str); 2] = [
+        (&["x"], &["x", "y"], "2 node(s) didn't satisfy plugin(s) [A B]."),
+        (&["x"], &["y"], "node(s) didn't satisfy plugin(s) [A B] simultaneously."),
+    ];
+    for (one, other, message) in cases {
+        let profile = ProfileBuilder::new()
+            .pre_filter("A", gone(one))
+            .pre_filter("B", gone(other));
+        let mut cluster = Cluster::new(profile.build());
+        cluster.add_node("n1", 100);
+        cluster.add_node("n2", 100);
+        let diagnosis = cluster.refuse(&pod("a", 1));
+        assert_eq!(diagnosis.message, format!("0/2 nodes are available: {message}"));
+        assert_eq!(diagnosis.plugins, ["A", "B"]);
+    }
 }
 
 #[test]
