@@ -191,22 +191,34 @@ impl BindingWorker {
     async fn work(&self, job: WriteJob) {
         const DIED: &str = "the worker stopped during the request";
         match job {
-            WriteJob::Bind { claim, pod, node, .. } => {
+            WriteJob::Bind {
+                claim,
+                pod,
+                node,
+                trace,
+            } => {
                 let unknown = BindReply::Unknown { error: DIED.to_owned() };
-                let answer = self.answer(CycleMessage::BindAnswered { claim, reply: unknown });
+                let bind_answered = move |reply| CycleMessage::BindAnswered { claim, reply, trace };
+                let answer = self.answer(bind_answered(unknown));
                 let reply = self.client.bind(&self.token, &pod, &node).await;
-                answer.send(CycleMessage::BindAnswered { claim, reply });
+                answer.send(bind_answered(reply));
             }
-            WriteJob::Read { claim, pod, .. } => {
+            WriteJob::Read { claim, pod, trace } => {
                 let failed = PodRead::Failed { error: DIED.to_owned() };
-                let answer = self.answer(CycleMessage::ReadAnswered { claim, read: failed });
+                let read_answered = move |read| CycleMessage::ReadAnswered { claim, read, trace };
+                let answer = self.answer(read_answered(failed));
                 // Nobody acts on what it shows once the term is over, and the term must not wait for it.
                 let reading = self.client.read_pod(&pod.name);
                 if let Some(read) = self.token.cancellation().run_until_cancelled_owned(reading).await {
-                    answer.send(CycleMessage::ReadAnswered { claim, read });
+                    answer.send(read_answered(read));
                 }
             }
-            WriteJob::Status { uid, name, patch, .. } => {
+            WriteJob::Status {
+                uid,
+                name,
+                patch,
+                trace,
+            } => {
                 let failed = PatchReply::Refused {
                     code: 0,
                     message: DIED.to_owned(),
@@ -214,9 +226,10 @@ impl BindingWorker {
                 let answer = self.answer(CycleMessage::StatusAnswered {
                     uid: uid.clone(),
                     reply: failed,
+                    trace,
                 });
                 let reply = self.client.patch_pod_status(&self.token, &name, &patch).await;
-                answer.send(CycleMessage::StatusAnswered { uid, reply });
+                answer.send(CycleMessage::StatusAnswered { uid, reply, trace });
             }
         }
     }

@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 use self::series::{Series, Writing};
 use crate::alarm::Alarm;
 use crate::mailbox::{Mailbox, Summary};
+use crate::trace_context::TraceContext;
 
 /// As client-go's broadcaster.
 const QUEUE: usize = 1000;
@@ -95,6 +96,8 @@ pub enum RecorderMessage {
     Pod {
         /// What happened.
         event: Box<PodEvent>,
+        /// The pod's trace.
+        trace: TraceContext,
         /// The term it belongs to.
         token: Arc<TermToken>,
     },
@@ -287,11 +290,11 @@ impl Actor for EventRecorder {
         state.mailbox.depth().taken();
         let now = state.clock.now();
         match message {
-            RecorderMessage::Pod { event, token } => {
+            RecorderMessage::Pod { event, trace, token } => trace.span("Pod").in_scope(|| {
                 let record = event.record(&state.host);
                 let writing = state.series.record(record, Some(token), now);
                 state.accept(writing);
-            }
+            }),
             RecorderMessage::Lease(record) => state.accept(Some(Writing::core(*record))),
             RecorderMessage::Written { writing, reply } => state.written(*writing, reply, now),
             RecorderMessage::Tick => state.tick(now),

@@ -45,13 +45,20 @@ pub enum CycleMessage {
     /// From the queue, in answer to [`QueueMessage::Ready`]: the pod is the cycle's until it is settled.
     Attempt(Attempt),
     /// From the task that performed a cycle's effect.
-    EffectAnswered(EffectReply),
+    EffectAnswered {
+        /// What came of it.
+        reply: EffectReply,
+        /// The pod's trace.
+        trace: TraceContext,
+    },
     /// From the task that performed a claim's pre-bind work.
     PreBindAnswered {
         /// The claim.
         claim: ClaimId,
         /// What came of it.
         reply: EffectReply,
+        /// The pod's trace.
+        trace: TraceContext,
     },
     /// From a worker: exactly one for each [`WriteJob::Bind`].
     BindAnswered {
@@ -59,6 +66,8 @@ pub enum CycleMessage {
         claim: ClaimId,
         /// What came back.
         reply: BindReply,
+        /// The trace that went out with the binding.
+        trace: TraceContext,
     },
     /// From a worker: exactly one for each [`WriteJob::Read`].
     ReadAnswered {
@@ -66,6 +75,8 @@ pub enum CycleMessage {
         claim: ClaimId,
         /// What came back.
         read: PodRead,
+        /// The trace that went out with the read.
+        trace: TraceContext,
     },
     /// From a worker: exactly one for each [`WriteJob::Status`].
     StatusAnswered {
@@ -73,6 +84,8 @@ pub enum CycleMessage {
         uid: Uid,
         /// What came back.
         reply: PatchReply,
+        /// The trace that went out with the patch.
+        trace: TraceContext,
     },
     /// From the alarm: a claim, a permit wait or a status write is due.
     Tick,
@@ -94,13 +107,13 @@ impl Summary for CycleMessage {
                 attempt.popped.seq.as_u64(),
                 attempt.trace
             ),
-            Self::EffectAnswered(reply) => format!("EffectAnswered ok={}", reply.is_ok()),
-            Self::PreBindAnswered { claim, reply } => {
+            Self::EffectAnswered { reply, .. } => format!("EffectAnswered ok={}", reply.is_ok()),
+            Self::PreBindAnswered { claim, reply, .. } => {
                 format!("PreBindAnswered {} ok={}", claim.as_u64(), reply.is_ok())
             }
-            Self::BindAnswered { claim, reply } => format!("BindAnswered {} {reply:?}", claim.as_u64()),
-            Self::ReadAnswered { claim, read } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
-            Self::StatusAnswered { uid, reply } => format!("StatusAnswered {uid} {reply:?}"),
+            Self::BindAnswered { claim, reply, .. } => format!("BindAnswered {} {reply:?}", claim.as_u64()),
+            Self::ReadAnswered { claim, read, .. } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
+            Self::StatusAnswered { uid, reply, .. } => format!("StatusAnswered {uid} {reply:?}"),
             Self::Tick => "Tick".to_owned(),
             Self::Start => "Start".to_owned(),
             Self::Drain(_) => "Drain".to_owned(),
@@ -160,7 +173,7 @@ pub struct SchedulingCycleState {
     metrics: Arc<Metrics>,
     alarm: Alarm,
     /// A pod that was handed out ahead of the changes that the queue had seen.
-    waiting: Option<PoppedPod>,
+    waiting: Option<Attempt>,
     /// The pod whose cycle waits for an effect.
     current: Option<PoppedPod>,
     attempted: HashMap<Uid, Attempted, FixedState>,
@@ -194,20 +207,26 @@ impl SchedulingCycleState {
         self.begin_waiting(now)
     }
 
-    fn attempt(&mut self, popped: PoppedPod, now: Moment) -> Result<(), ActorProcessingErr> {
-        self.waiting = Some(popped);
+    fn attempt(&mut self, attempt: Attempt, now: Moment) -> Result<(), ActorProcessingErr> {
+        self.waiting = Some(attempt);
         self.begin_waiting(now)
     }
 
     /// Begins the cycle of the pod that was handed out, once the columns have what the queue had seen.
     fn begin_waiting(&mut self, now: Moment) -> Result<(), ActorProcessingErr> {
-        let Some(popped) = self.waiting.take() else {
+        let Some(attempt) = self
+            .waiting
+            .take_if(|attempt| attempt.popped.seq <= self.engine.applied())
+        else {
             return Ok(());
         };
-        if self.engine.applied() < popped.seq {
-            self.waiting = Some(popped);
-            return Ok(());
-        }
+        attempt
+            .trace
+            .span("Attempt")
+            .in_scope(|| self.begin(attempt.popped, attempt.trace, now))
+    }
+
+    fn begin(&mut self, popped: PoppedPod, trace: TraceContext, now: Moment) -> Result<(), ActorProcessingErr> {
         let pod = Arc::clone(&popped.pod);
         tracing::debug!(pod = %pod.name, "Attempting to schedule pod");
         self.attempted.insert(
@@ -222,20 +241,23 @@ impl SchedulingCycleState {
             },
         );
         self.current = Some(popped);
-        self.decide(now, |engine, notices| engine.begin(&pod, now, notices))
+        self.decide(trace, now, |engine, notices| engine.begin(&pod, now, notices))
     }
 
     /// Runs a part of the current pod's cycle. A panic in it costs that pod a long backoff and the columns a rebuild,
     /// and nothing else.
     fn decide(
         &mut self,
+        trace: TraceContext,
         now: Moment,
         part: impl FnOnce(&mut Engine, &mut Vec<Notice>) -> Step,
     ) -> Result<(), ActorProcessingErr> {
         let mut notices = Vec::new();
         let step = catch_unwind(AssertUnwindSafe(|| part(&mut self.engine, &mut notices)));
         match step {
-            Ok(Step::Needs(effect)) => self.perform(effect, CycleMessage::EffectAnswered),
+            Ok(Step::Needs(effect)) => {
+                self.perform(effect, move |reply| CycleMessage::EffectAnswered { reply, trace });
+            }
             Ok(Step::Done(outcome)) => {
                 if let Some(popped) = self.current.take() {
                     self.conclude(&popped, outcome, now);
@@ -302,8 +324,13 @@ impl SchedulingCycleState {
                 let trace = TraceContext::of(&pod.uid);
                 self.workers.dispatch(WriteJob::Read { claim, pod, trace });
             }
-            Notice::PreBind { claim, effect, .. } => {
-                self.perform(effect, move |reply| CycleMessage::PreBindAnswered { claim, reply });
+            Notice::PreBind { claim, pod, effect, .. } => {
+                let trace = TraceContext::of(&pod.uid);
+                self.perform(effect, move |reply| CycleMessage::PreBindAnswered {
+                    claim,
+                    reply,
+                    trace,
+                });
             }
             Notice::Expect { pod, node } => self.write_expectation(&pod, &node),
             Notice::Bound {
@@ -341,7 +368,30 @@ impl SchedulingCycleState {
         self.queue.tell(QueueMessage::Settle {
             uid: pod.uid.clone(),
             outcome,
+            trace: TraceContext::of(&pod.uid),
         });
+    }
+
+    fn take_pre_bind_answer(&mut self, claim: ClaimId, reply: EffectReply, now: Moment) {
+        let mut notices = Vec::new();
+        self.engine.pre_bind_done(claim, reply, now, &mut notices);
+        self.act_on(notices, now);
+    }
+
+    fn take_bind_answer(&mut self, claim: ClaimId, reply: BindReply, now: Moment) {
+        self.metrics.bind_answered(bind_kind(&reply));
+        let mut notices = Vec::new();
+        let input = bind_input(reply, &self.token, now);
+        self.engine.bind_input(claim, input, now, &mut notices);
+        self.act_on(notices, now);
+    }
+
+    fn take_read_answer(&mut self, claim: ClaimId, read: PodRead, now: Moment) {
+        let mut notices = Vec::new();
+        if let Some(uid) = self.engine.claim(claim).map(|claim| claim.pod().uid.clone()) {
+            self.engine.bind_input(claim, read_input(read, &uid), now, &mut notices);
+        }
+        self.act_on(notices, now);
     }
 
     fn take_status_answer(&mut self, uid: &Uid, reply: &PatchReply, now: Moment) {
@@ -448,35 +498,26 @@ impl Actor for SchedulingCycle {
         let now = state.clock.now();
         match message {
             CycleMessage::Changes(changes) => state.take_changes(&changes, now)?,
-            CycleMessage::Attempt(attempt) => state.attempt(attempt.popped, now)?,
-            CycleMessage::EffectAnswered(reply) => {
-                state.decide(now, |engine, notices| engine.resume(reply, now, notices))?;
+            CycleMessage::Attempt(attempt) => state.attempt(attempt, now)?,
+            CycleMessage::EffectAnswered { reply, trace } => {
+                trace
+                    .span("EffectAnswered")
+                    .in_scope(|| state.decide(trace, now, |engine, notices| engine.resume(reply, now, notices)))?;
                 // Changes held back meanwhile are applied now; the next pod may have been waiting for them.
                 state.begin_waiting(now)?;
             }
-            CycleMessage::PreBindAnswered { claim, reply } => {
-                let mut notices = Vec::new();
-                state.engine.pre_bind_done(claim, reply, now, &mut notices);
-                state.act_on(notices, now);
-            }
-            CycleMessage::BindAnswered { claim, reply } => {
-                state.metrics.bind_answered(bind_kind(&reply));
-                let mut notices = Vec::new();
-                state
-                    .engine
-                    .bind_input(claim, bind_input(reply, &state.token, now), now, &mut notices);
-                state.act_on(notices, now);
-            }
-            CycleMessage::ReadAnswered { claim, read } => {
-                let mut notices = Vec::new();
-                if let Some(uid) = state.engine.claim(claim).map(|claim| claim.pod().uid.clone()) {
-                    state
-                        .engine
-                        .bind_input(claim, read_input(read, &uid), now, &mut notices);
-                }
-                state.act_on(notices, now);
-            }
-            CycleMessage::StatusAnswered { uid, reply } => state.take_status_answer(&uid, &reply, now),
+            CycleMessage::PreBindAnswered { claim, reply, trace } => trace
+                .span("PreBindAnswered")
+                .in_scope(|| state.take_pre_bind_answer(claim, reply, now)),
+            CycleMessage::BindAnswered { claim, reply, trace } => trace
+                .span("BindAnswered")
+                .in_scope(|| state.take_bind_answer(claim, reply, now)),
+            CycleMessage::ReadAnswered { claim, read, trace } => trace
+                .span("ReadAnswered")
+                .in_scope(|| state.take_read_answer(claim, read, now)),
+            CycleMessage::StatusAnswered { uid, reply, trace } => trace
+                .span("StatusAnswered")
+                .in_scope(|| state.take_status_answer(&uid, &reply, now)),
             CycleMessage::Tick => state.tick(now),
             CycleMessage::Start => state.ready(),
             CycleMessage::Drain(reply) => {

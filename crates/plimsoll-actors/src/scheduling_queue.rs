@@ -31,6 +31,8 @@ pub enum QueueMessage {
         uid: Uid,
         /// How.
         outcome: Outcome,
+        /// The pod's trace.
+        trace: TraceContext,
     },
     /// From the cycle: something of the scheduler's own that may let a waiting pod fit.
     Observe(ClusterEvent),
@@ -51,7 +53,7 @@ impl Summary for QueueMessage {
         match self {
             Self::Changes(changes) => format!("Changes {}", changes.changes.len()),
             Self::Ready => "Ready".to_owned(),
-            Self::Settle { uid, outcome } => format!("Settle {uid} {outcome:?}"),
+            Self::Settle { uid, outcome, .. } => format!("Settle {uid} {outcome:?}"),
             Self::Observe(event) => format!("Observe {event}"),
             Self::Activate(uids) => format!("Activate {uids:?}"),
             Self::Tick => "Tick".to_owned(),
@@ -172,11 +174,11 @@ impl Actor for SchedulingQueue {
                 }
             }
             QueueMessage::Ready => state.cycle_is_ready = true,
-            QueueMessage::Settle { uid, outcome } => {
+            QueueMessage::Settle { uid, outcome, trace } => trace.span("Settle").in_scope(|| {
                 if let Err(error) = state.queue.settle(&uid, outcome, now) {
                     tracing::error!(%uid, %error, "Pod could not be taken back into the queue");
                 }
-            }
+            }),
             QueueMessage::Observe(event) => state.queue.observe(event, now),
             QueueMessage::Activate(uids) => state.queue.activate(&uids, now),
             QueueMessage::Tick => {

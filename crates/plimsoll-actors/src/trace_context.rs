@@ -1,4 +1,7 @@
 //! The trace identity that messages about a pod carry.
+//!
+//! It goes out with the pod and comes back with each answer, whose handling it names: one pod's way through queue, cycle
+//! and workers reads as one trace.
 
 use std::fmt;
 
@@ -25,6 +28,11 @@ impl TraceContext {
             (u128::from(high) << 64) | u128::from(low) | 1
         });
         Self { trace_id }
+    }
+
+    /// The span in which a message about the pod is worked off. `message` says which.
+    pub(crate) fn span(self, message: &'static str) -> tracing::Span {
+        tracing::debug_span!("pod", trace_id = %self, handling = message)
     }
 }
 

@@ -159,7 +159,7 @@ impl World {
             tap: Some(self.trace.tap(name)),
         };
         #[expect(clippy::expect_used, reason = "a replica that does not start fails the test")]
-        replica.start().await.expect("a replica")
+        Box::pin(replica.start()).await.expect("a replica")
     }
 
     /// Creates a node.

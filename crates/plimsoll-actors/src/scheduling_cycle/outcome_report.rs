@@ -12,6 +12,7 @@ use plimsoll_telemetry::AttemptResult;
 
 use super::SchedulingCycleState;
 use crate::event_recorder::{PodEvent, RecorderMessage};
+use crate::trace_context::TraceContext;
 
 impl SchedulingCycleState {
     /// The cycle of a pod is over.
@@ -192,6 +193,7 @@ impl SchedulingCycleState {
         let event = PodEvent::about(pod, event_type, reason, action, note, self.clock.wall());
         self.recorder.tell(RecorderMessage::Pod {
             event: Box::new(event),
+            trace: TraceContext::of(&pod.uid),
             token: Arc::clone(&self.token),
         });
     }
