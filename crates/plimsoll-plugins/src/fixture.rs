@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_config::{FeatureGates, PluginArgs};
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Normalize, PreFilterOutcome, PreScoreOutcome,
-    Resolvability, Verdicts,
+    Construction, CycleContext, CycleState, Extensions, PreFilterOutcome, PreScoreOutcome, Resolvability, Verdicts,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Footprint, Moment, Node, Pod, decode_node, decode_pod};
@@ -40,6 +39,35 @@ pub(crate) fn made_with(
 pub(crate) fn pod(spec: &str) -> Pod {
     let metadata = r#"{"namespace":"default","name":"pod","uid":"pod","resourceVersion":"1"}"#;
     decode_pod(format!(r#"{{"metadata":{metadata},"spec":{spec}}}"#).as_bytes()).unwrap()
+}
+
+/// A pod of a namespace with these labels and this spec.
+pub(crate) fn named_pod(namespace: &str, labels: &str, spec: &str) -> Pod {
+    let metadata =
+        format!(r#"{{"namespace":"{namespace}","name":"pod","uid":"pod","resourceVersion":"1","labels":{labels}}}"#);
+    decode_pod(format!(r#"{{"metadata":{metadata},"spec":{spec}}}"#).as_bytes()).unwrap()
+}
+
+/// A pod that a controller manages.
+pub(crate) fn controlled_pod(api_version: &str, kind: &str, name: &str, labels: &str) -> Pod {
+    let owner =
+        format!(r#"{{"apiVersion":"{api_version}","kind":"{kind}","name":"{name}","uid":"{name}","controller":true}}"#);
+    let metadata = format!(
+        r#"{{"namespace":"default","name":"pod","uid":"pod","resourceVersion":"1","labels":{labels},
+            "ownerReferences":[{owner}]}}"#
+    );
+    decode_pod(format!(r#"{{"metadata":{metadata},"spec":{{}}}}"#).as_bytes()).unwrap()
+}
+
+/// The pod once it has been told to go.
+pub(crate) fn terminating(pod: &Pod) -> Pod {
+    let metadata =
+        r#"{"namespace":"n","name":"p","uid":"u","resourceVersion":"1","deletionTimestamp":"2030-01-01T00:00:00Z"}"#;
+    let gone = decode_pod(format!(r#"{{"metadata":{metadata},"spec":{{}}}}"#).as_bytes()).unwrap();
+    Pod {
+        deletion_timestamp: gone.deletion_timestamp,
+        ..pod.clone()
+    }
 }
 
 /// A node with this name; `parts` is an object that may have `labels`, `spec` and `status`.
@@ -94,11 +122,21 @@ impl Cluster {
         self.columns.add_pod(node, &Footprint::of(pod));
     }
 
+    /// The columns with the counts that a plugin asks for.
+    fn prepared(&self, plugin: &Extensions, pod: &Pod) -> Columns {
+        let mut columns = self.columns.clone();
+        if let Some(prepare) = &plugin.prepare {
+            prepare.prepare(pod, &mut columns);
+        }
+        columns
+    }
+
     /// Runs a plugin's pre-filter and filter over all nodes.
     pub(crate) fn filter(&self, plugin: &Extensions, pod: &Pod) -> Filtered {
+        let columns = self.prepared(plugin, pod);
         let cycle = CycleContext {
             pod,
-            columns: &self.columns,
+            columns: &columns,
             now: Moment::ZERO,
         };
         let mut state = CycleState::new();
@@ -141,9 +179,10 @@ impl Cluster {
 
     /// Runs a plugin's pre-score, score and normalisation over all nodes; none when it skips.
     pub(crate) fn score(&self, plugin: &Extensions, pod: &Pod) -> Option<Scored> {
+        let columns = self.prepared(plugin, pod);
         let cycle = CycleContext {
             pod,
-            columns: &self.columns,
+            columns: &columns,
             now: Moment::ZERO,
         };
         let feasible: Vec<NodeIndex> = self.columns.nodes().iter().collect();
@@ -158,34 +197,15 @@ impl Cluster {
         let score = plugin.score.as_ref().unwrap();
         let mut raw = vec![0; feasible.len()];
         score.score(cycle, &state, &feasible, &mut raw).unwrap();
-        let mut normalised = normalise(&raw, score.normalize());
-        if score.normalize() == Normalize::No {
-            score
-                .normalize_scores(cycle, &state, &feasible, &mut normalised)
-                .unwrap();
-        }
+        let mut normalised = raw.clone();
+        score
+            .normalize_scores(cycle, &state, &feasible, &mut normalised)
+            .unwrap();
         let name = |at: usize| self.columns.name(feasible[at]).to_owned();
         Some(Scored {
             scores: (0..raw.len()).map(|at| (name(at), (raw[at], normalised[at]))).collect(),
         })
     }
-}
-
-fn normalise(raw: &[i64], how: Normalize) -> Vec<i64> {
-    let Normalize::Default { reverse } = how else {
-        return raw.to_vec();
-    };
-    let max = raw.iter().copied().max().unwrap_or(0);
-    let scale = |score: i64| if max == 0 { score } else { score * MAX_NODE_SCORE / max };
-    raw.iter()
-        .map(|score| {
-            if reverse {
-                MAX_NODE_SCORE - scale(*score)
-            } else {
-                scale(*score)
-            }
-        })
-        .collect()
 }
 
 /// What a filter said.

@@ -5,6 +5,7 @@
 
 pub mod default_binder;
 pub mod image_locality;
+pub mod inter_pod_affinity;
 pub mod node_affinity;
 pub mod node_declared_features;
 pub mod node_name;
@@ -43,6 +44,7 @@ pub fn registry() -> Registry {
         node_resources_balanced_allocation::construct,
     );
     registry.add(node_declared_features::NAME, node_declared_features::construct);
+    registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
     registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));
     not_yet::add_to(&mut registry);
@@ -69,6 +71,7 @@ mod tests {
                 "NodeAffinity",
                 "NodePorts",
                 "NodeResourcesFit",
+                "InterPodAffinity",
                 "NodeDeclaredFeatures"
             ]
         );
@@ -83,6 +86,7 @@ mod tests {
                 ("TaintToleration", 3),
                 ("NodeAffinity", 2),
                 ("NodeResourcesFit", 1),
+                ("InterPodAffinity", 2),
                 ("NodeResourcesBalancedAllocation", 1),
                 ("ImageLocality", 1)
             ]

@@ -3,12 +3,8 @@
 //! A pod that needs one of them is turned away with a message that says what is missing, rather than placed by half the
 //! rules. All others pass. [`missing`] lists what is lacking, for the start-up log.
 //!
-//! What a placeholder can't do is look at *other* pods. In kube-scheduler a pod on a node can keep newcomers away by its
-//! own required anti-affinity (the rule is symmetric). Plimsoll does not place such pods yet, but one that another
-//! scheduler has placed, or that was there before, is not respected by pods without affinity of their own.
-//!
-//! Wishes (preferred pod affinity, `ScheduleAnyway` spread, also the built-in default spread) are ignored for now: such
-//! pods are placed, but not where kube-scheduler would rather have them.
+//! Wishes (`ScheduleAnyway` spread, also the built-in default spread) are ignored for now: such pods are placed, but not
+//! where kube-scheduler would rather have them.
 
 use std::sync::Arc;
 
@@ -30,9 +26,6 @@ pub const LIMITED_VOLUMES: &str = "pod has in-tree volumes, and this version of 
 /// What users read on a pod with `DoNotSchedule` spread constraints.
 pub const SPREAD: &str = "pod has DoNotSchedule topology spread constraints, and this version of Plimsoll does not spread \
                           pods yet (PodTopologySpread)";
-/// What users read on a pod with required pod affinity or anti-affinity.
-pub const POD_AFFINITY: &str = "pod has required pod affinity or anti-affinity, and this version of Plimsoll does not \
-                                place pods by other pods yet (InterPodAffinity)";
 /// What users read on a pod with resource claims.
 pub const RESOURCE_CLAIMS: &str =
     "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
@@ -55,7 +48,7 @@ struct Placeholder {
     need: Option<fn(&Pod) -> Option<&'static str>>,
 }
 
-const PLACEHOLDERS: [Placeholder; 9] = [
+const PLACEHOLDERS: [Placeholder; 8] = [
     Placeholder {
         missing: Missing {
             plugin: "VolumeRestrictions",
@@ -90,14 +83,6 @@ const PLACEHOLDERS: [Placeholder; 9] = [
             what: "pods with DoNotSchedule constraints are not placed; ScheduleAnyway and the default spread are ignored",
         },
         need: Some(spread),
-    },
-    Placeholder {
-        missing: Missing {
-            plugin: "InterPodAffinity",
-            what: "pods with required pod affinity or anti-affinity are not placed; preferred terms, and anti-affinity of \
-                   pods that others have placed, are ignored",
-        },
-        need: Some(pod_affinity),
     },
     Placeholder {
         missing: Missing {
@@ -220,14 +205,6 @@ fn spread(pod: &Pod) -> Option<&'static str> {
         .then_some(SPREAD)
 }
 
-fn pod_affinity(pod: &Pod) -> Option<&'static str> {
-    let affinity = pod.spec.affinity.as_deref()?;
-    let mut terms = affinity.pod_affinity.iter().chain(&affinity.pod_anti_affinity);
-    terms
-        .any(|affinity| !affinity.required.is_empty())
-        .then_some(POD_AFFINITY)
-}
-
 fn resource_claims(pod: &Pod) -> Option<&'static str> {
     (!pod.spec.resource_claims.is_empty()).then_some(RESOURCE_CLAIMS)
 }
@@ -280,8 +257,6 @@ mod tests {
         const LIMITED: &str = "pod has in-tree volumes, and this version of Plimsoll does not count attached volumes yet (NodeVolumeLimits)";
         const SPREAD: &str = "pod has DoNotSchedule topology spread constraints, and this version of Plimsoll does not \
             spread pods yet (PodTopologySpread)";
-        const AFFINITY: &str = "pod has required pod affinity or anti-affinity, and this version of Plimsoll does not \
-            place pods by other pods yet (InterPodAffinity)";
         const DEVICES: &str =
             "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
         const GROUP: &str = "pod has a scheduling group, and this version of Plimsoll does not place groups of pods yet (GangScheduling)";
@@ -293,9 +268,7 @@ mod tests {
         ];
         let both: &[_] = &[("VolumeRestrictions", DISKS), ("NodeVolumeLimits", LIMITED)];
         let term = r#"{"topologyKey":"zone","labelSelector":{}}"#;
-        let wish = format!(r#"{{"weight":1,"podAffinityTerm":{term}}}"#);
         let required = "requiredDuringSchedulingIgnoredDuringExecution";
-        let preferred = "preferredDuringSchedulingIgnoredDuringExecution";
         let spread = |when: &str| {
             format!(
                 r#""topologySpreadConstraints":[{{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"{when}"}}]"#
@@ -340,18 +313,11 @@ mod tests {
             (spread("DoNotSchedule"), &[("PodTopologySpread", SPREAD)]),
             (spread("ScheduleAnyway"), &[]),
             (
-                format!(r#""affinity":{{"podAffinity":{{"{required}":[{term}]}}}}"#),
-                &[("InterPodAffinity", AFFINITY)],
-            ),
-            (
-                format!(r#""affinity":{{"podAntiAffinity":{{"{required}":[{term}]}}}}"#),
-                &[("InterPodAffinity", AFFINITY)],
-            ),
-            (
-                format!(r#""affinity":{{"podAffinity":{{"{preferred}":[{wish}]}}}}"#),
+                format!(
+                    r#""affinity":{{"podAffinity":{{"{required}":[{term}]}},"podAntiAffinity":{{"{required}":[{term}]}}}}"#
+                ),
                 &[],
             ),
-            (r#""affinity":{"podAffinity":{}}"#.into(), &[]),
             (
                 r#""resourceClaims":[{"name":"r","resourceClaimName":"c"}]"#.into(),
                 &[("DynamicResources", DEVICES)],

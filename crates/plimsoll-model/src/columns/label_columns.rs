@@ -2,7 +2,7 @@ use std::num::NonZeroU32;
 
 use compact_str::CompactString;
 
-use super::{Map, NodeIndex, NodeSet};
+use super::{DomainCounts, Map, NodeIndex, NodeSet};
 use crate::Labels;
 
 /// One value of one label key. The number may stand for another value once no node has this one.
@@ -209,6 +209,17 @@ impl<'a> LabelColumn<'a> {
         let mut table = vec![false; self.slots()];
         for (id, text) in self.values() {
             table[id.slot()] = passes(text);
+        }
+        self.nodes_in_table(&table)
+    }
+
+    /// The nodes in domains where any of the counts has pods. The counts must be by this label.
+    pub fn nodes_in_domains<'d>(self, counts: impl IntoIterator<Item = DomainCounts<'d>>) -> NodeSet {
+        let mut table = vec![false; self.slots()];
+        for (value, _) in counts.into_iter().flat_map(DomainCounts::iter) {
+            if let Some(cell) = table.get_mut(value.slot()) {
+                *cell = true;
+            }
         }
         self.nodes_in_table(&table)
     }
