@@ -9,7 +9,7 @@ use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::{Moment, Pod};
 use smallvec::SmallVec;
 
-use crate::{CycleState, EffectReply, EffectRequest, FilterPass, MAX_NODE_SCORE, ReasonCode, Status};
+use crate::{CycleState, EffectReply, EffectRequest, FilterPass, MAX_NODE_SCORE, PostFilter, ReasonCode, Status};
 
 /// A named piece of scheduling behaviour. What it takes part in is what it puts into its [`Extensions`].
 pub trait Plugin: Send + Sync + 'static {
@@ -327,6 +327,8 @@ extensions! {
     filter: Filter,
     /// Narrows nodes with I/O, after all filters.
     effect_filter: EffectFilter,
+    /// Has a try when no node will do.
+    post_filter: PostFilter,
     /// Prepares scoring.
     pre_score: PreScore,
     /// Scores nodes.

@@ -1,12 +1,17 @@
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_config::{FeatureGates, ProfileConfig};
+use plimsoll_config::{FeatureGates, MatchRule, ProfileConfig};
 
 use crate::{
-    Bind, Construction, EffectFilter, Extensions, Filter, Permit, PostBind, PreBind, PreEnqueue, PreFilter, PreScore,
-    Prepare, QueueSort, Registry, Reserve, Score,
+    Bind, Construction, EffectFilter, Extensions, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter,
+    PreScore, Prepare, QueueSort, Registry, Reserve, Score,
 };
+
+mod expansion;
+
+use expansion::{Lists, Made};
 
 /// A score plugin with the weight that its profile gives it.
 #[derive(Clone)]
@@ -21,6 +26,12 @@ pub struct WeightedScore {
 pub struct Profile {
     /// Pods with this `spec.schedulerName` belong here.
     pub scheduler_name: String,
+    /// Which of those pods, if not all that no other profile wants: those that meet one of these.
+    pub match_rules: Vec<MatchRule>,
+    /// Share of the nodes that is looked for, in percent; 0 is kube-scheduler's adaptive share, none means all nodes.
+    pub percentage_of_nodes_to_score: Option<i32>,
+    /// Default plugins that are not there yet.
+    pub not_there_yet: Vec<String>,
     /// Orders the active queue.
     pub queue_sort: Arc<dyn QueueSort>,
     /// Gates.
@@ -33,6 +44,8 @@ pub struct Profile {
     pub filter: Vec<Arc<dyn Filter>>,
     /// Filters with I/O, after `filter`; their numbers in verdicts follow on.
     pub effect_filter: Vec<Arc<dyn EffectFilter>>,
+    /// Post-filters.
+    pub post_filter: Vec<Arc<dyn PostFilter>>,
     /// Pre-scores.
     pub pre_score: Vec<Arc<dyn PreScore>>,
     /// Scores with weights.
@@ -49,7 +62,7 @@ pub struct Profile {
     pub post_bind: Vec<Arc<dyn PostBind>>,
 }
 
-/// Why a profile cannot be assembled; texts are kube-scheduler's.
+/// Why a profile cannot be assembled; texts are kube-scheduler's where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
     /// The registry does not know the plugin.
@@ -66,6 +79,32 @@ pub enum ProfileError {
         /// Which list named it.
         point: &'static str,
         /// The name.
+        plugin: String,
+    },
+    /// The plugin cannot do what the list that names it is for.
+    #[error("plugin {plugin:?} does not extend {point} plugin")]
+    DoesNotExtend {
+        /// Which list named it.
+        point: &'static str,
+        /// The name.
+        plugin: String,
+    },
+    /// The profile has arguments for the plugin twice.
+    #[error("repeated config for plugin {plugin}")]
+    RepeatedArgs {
+        /// The name.
+        plugin: String,
+    },
+    /// The configuration asks for a plugin by name, and there is only a placeholder for it.
+    #[error("plugin {plugin:?} is enabled explicitly, and this version of Plimsoll does not have it yet")]
+    NotThereYet {
+        /// The name.
+        plugin: String,
+    },
+    /// The plugin goes by another name than the one it is registered under.
+    #[error("score plugin {plugin:?} is not configured with weight")]
+    NoWeight {
+        /// The name that it gives itself.
         plugin: String,
     },
     /// The plugin refused its arguments.
@@ -101,86 +140,133 @@ pub enum ProfileError {
 }
 
 impl Profile {
-    /// Makes each plugin that the profile names and sorts it into the extension points it implements.
+    /// Makes each plugin that the profile enables anywhere and sorts it into the extension points, as kube-scheduler does:
+    /// the same order, and of several faults the same one is told.
+    ///
+    /// An [`EffectFilter`] belongs to the `filter` set and comes after all filters without I/O.
     pub fn assemble(config: &ProfileConfig, registry: &Registry, gates: &FeatureGates) -> Result<Self, ProfileError> {
-        let enabled = &config.plugins.multi_point.enabled;
-        let mut plugins: Vec<(Extensions, i32)> = Vec::with_capacity(enabled.len());
-        for (position, plugin) in enabled.iter().enumerate() {
-            let with = Construction {
-                args: config.args_of(&plugin.name),
-                gates,
-                scheduler_name: &config.scheduler_name,
-            };
-            if enabled[..position].iter().any(|earlier| earlier.name == plugin.name) {
-                return Err(ProfileError::Duplicate {
-                    point: "MultiPointPlugin",
-                    plugin: plugin.name.clone(),
-                });
-            }
-            let extensions = registry
-                .construct(&plugin.name, &with)
-                .ok_or_else(|| ProfileError::UnknownPlugin {
-                    point: "PreFilterPlugin",
-                    plugin: plugin.name.clone(),
-                })?
-                .map_err(|cause| ProfileError::Construction {
-                    plugin: plugin.name.clone(),
-                    cause,
-                })?;
-            plugins.push((extensions, plugin.weight));
+        let not_there = |name: &&String| registry.is_placeholder(name);
+        if let Some(plugin) = config.enabled_by_name.iter().find(not_there) {
+            return Err(ProfileError::NotThereYet { plugin: plugin.clone() });
         }
-        Self::sort(config.scheduler_name.clone(), &plugins)
-    }
-
-    fn sort(scheduler_name: String, plugins: &[(Extensions, i32)]) -> Result<Self, ProfileError> {
-        fn of<T: ?Sized>(plugins: &[(Extensions, i32)], point: impl Fn(&Extensions) -> &Option<Arc<T>>) -> Vec<Arc<T>> {
-            plugins
-                .iter()
-                .filter_map(|(extensions, _)| point(extensions).clone())
-                .collect()
-        }
-        let mut queue_sorts = of(plugins, |extensions| &extensions.queue_sort);
-        let bind = of(plugins, |extensions| &extensions.bind);
-        let filter = of(plugins, |extensions| &extensions.filter);
-        let effect_filter = of(plugins, |extensions| &extensions.effect_filter);
-        let count = queue_sorts.len();
-        let Some(queue_sort) = queue_sorts.pop().filter(|_| count == 1) else {
-            return Err(ProfileError::QueueSortCount { scheduler_name, count });
-        };
+        let made = make(config, registry, gates)?;
+        let lists = expansion::expand(&config.plugins, &made)?;
+        let queue_sort = the_queue_sort(config, &lists, &made)?;
+        let bind = of(lists.at("BindPlugin"), &made, |extensions| &extensions.bind);
         if bind.is_empty() {
-            return Err(ProfileError::NoBind { scheduler_name });
+            return Err(ProfileError::NoBind {
+                scheduler_name: config.scheduler_name.clone(),
+            });
         }
+        let filter = of(lists.at("FilterPlugin"), &made, |extensions| &extensions.filter);
+        let effect_filter = of(lists.at("FilterPlugin"), &made, |extensions| &extensions.effect_filter);
         let count = filter.len() + effect_filter.len();
         if count > 127 {
-            return Err(ProfileError::TooManyFilters { scheduler_name, count });
+            return Err(ProfileError::TooManyFilters {
+                scheduler_name: config.scheduler_name.clone(),
+                count,
+            });
         }
-        let score = plugins
-            .iter()
-            .filter_map(|(extensions, weight)| {
-                let plugin = extensions.score.clone()?;
-                Some(WeightedScore {
-                    plugin,
-                    weight: if *weight == 0 { 1 } else { i64::from(*weight) },
-                })
-            })
-            .collect();
+        let enabled: Vec<&str> = made.keys().copied().filter(|name| lists.contains(name)).collect();
         Ok(Self {
-            scheduler_name,
+            scheduler_name: config.scheduler_name.clone(),
+            match_rules: config.extras.match_rules.clone(),
+            percentage_of_nodes_to_score: config.percentage_of_nodes_to_score,
+            not_there_yet: not_there_yet(config, registry),
             queue_sort,
-            pre_enqueue: of(plugins, |extensions| &extensions.pre_enqueue),
-            prepare: of(plugins, |extensions| &extensions.prepare),
-            pre_filter: of(plugins, |extensions| &extensions.pre_filter),
+            pre_enqueue: of(lists.at("PreEnqueuePlugin"), &made, |extensions| {
+                &extensions.pre_enqueue
+            }),
+            prepare: of(&enabled, &made, |extensions| &extensions.prepare),
+            pre_filter: of(lists.at("PreFilterPlugin"), &made, |extensions| &extensions.pre_filter),
             filter,
             effect_filter,
-            pre_score: of(plugins, |extensions| &extensions.pre_score),
-            score,
-            reserve: of(plugins, |extensions| &extensions.reserve),
-            permit: of(plugins, |extensions| &extensions.permit),
-            pre_bind: of(plugins, |extensions| &extensions.pre_bind),
+            post_filter: of(lists.at("PostFilterPlugin"), &made, |extensions| {
+                &extensions.post_filter
+            }),
+            pre_score: of(lists.at("PreScorePlugin"), &made, |extensions| &extensions.pre_score),
+            score: scores(config, &lists, &made)?,
+            reserve: of(lists.at("ReservePlugin"), &made, |extensions| &extensions.reserve),
+            permit: of(lists.at("PermitPlugin"), &made, |extensions| &extensions.permit),
+            pre_bind: of(lists.at("PreBindPlugin"), &made, |extensions| &extensions.pre_bind),
             bind,
-            post_bind: of(plugins, |extensions| &extensions.post_bind),
+            post_bind: of(lists.at("PostBindPlugin"), &made, |extensions| &extensions.post_bind),
         })
     }
+}
+
+/// Makes the plugins in the order of their names. Those that the registry does not know are told of later.
+fn make<'a>(config: &'a ProfileConfig, registry: &Registry, gates: &FeatureGates) -> Result<Made<'a>, ProfileError> {
+    for (position, args) in config.plugin_config.iter().enumerate() {
+        if config.plugin_config[..position]
+            .iter()
+            .any(|earlier| earlier.name == args.name)
+        {
+            return Err(ProfileError::RepeatedArgs {
+                plugin: args.name.clone(),
+            });
+        }
+    }
+    let mut made = Made::new();
+    for name in expansion::needed(&config.plugins).collect::<BTreeSet<_>>() {
+        let with = Construction {
+            args: config.args_of(name),
+            gates,
+            scheduler_name: &config.scheduler_name,
+        };
+        let Some(extensions) = registry.construct(name, &with) else {
+            continue;
+        };
+        let extensions = extensions.map_err(|cause| ProfileError::Construction {
+            plugin: name.to_owned(),
+            cause,
+        })?;
+        made.insert(name, extensions);
+    }
+    Ok(made)
+}
+
+/// What the plugins on a list do at an extension point.
+fn of<T: ?Sized>(list: &[&str], made: &Made<'_>, point: impl Fn(&Extensions) -> &Option<Arc<T>>) -> Vec<Arc<T>> {
+    list.iter().filter_map(|name| point(made.get(name)?).clone()).collect()
+}
+
+fn the_queue_sort(
+    config: &ProfileConfig,
+    lists: &Lists<'_>,
+    made: &Made<'_>,
+) -> Result<Arc<dyn QueueSort>, ProfileError> {
+    let mut all = of(lists.at("QueueSortPlugin"), made, |extensions| &extensions.queue_sort);
+    let count = all.len();
+    all.pop()
+        .filter(|_| count == 1)
+        .ok_or_else(|| ProfileError::QueueSortCount {
+            scheduler_name: config.scheduler_name.clone(),
+            count,
+        })
+}
+
+fn scores(config: &ProfileConfig, lists: &Lists<'_>, made: &Made<'_>) -> Result<Vec<WeightedScore>, ProfileError> {
+    let weights = expansion::weights(&config.plugins);
+    let plugins = of(lists.at("ScorePlugin"), made, |extensions| &extensions.score);
+    let weighted = plugins.into_iter().map(|plugin| match weights.get(plugin.name()) {
+        Some(weight) => Ok(WeightedScore {
+            plugin,
+            weight: *weight,
+        }),
+        None => Err(ProfileError::NoWeight {
+            plugin: plugin.name().to_owned(),
+        }),
+    });
+    weighted.collect()
+}
+
+fn not_there_yet(config: &ProfileConfig, registry: &Registry) -> Vec<String> {
+    let defaults = config.plugins.multi_point.enabled.iter();
+    defaults
+        .filter(|plugin| registry.is_placeholder(&plugin.name))
+        .map(|plugin| plugin.name.clone())
+        .collect()
 }
 
 impl fmt::Debug for Profile {

@@ -1,7 +1,8 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use plimsoll_config::{FeatureGates, PluginArgs};
+use serde::de::DeserializeOwned;
 
 use crate::Extensions;
 
@@ -16,6 +17,18 @@ pub struct Construction<'a> {
     pub scheduler_name: &'a str,
 }
 
+impl Construction<'_> {
+    /// The arguments of a plugin that is not in the tree, as a type of its own; that type's default when the profile has
+    /// none for it. `Err` says what is wrong with them.
+    pub fn raw_args<T: DeserializeOwned + Default>(&self) -> Result<T, String> {
+        match self.args {
+            None => Ok(T::default()),
+            Some(PluginArgs::Raw(args)) => T::deserialize(args).map_err(|error| format!("decoding args: {error}")),
+            Some(_) => Err("args are those of an in-tree plugin".to_owned()),
+        }
+    }
+}
+
 /// Makes one instance of a plugin for one profile; `Err` says what is wrong with its arguments.
 pub type PluginConstructor = Box<dyn Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync>;
 
@@ -23,6 +36,7 @@ pub type PluginConstructor = Box<dyn Fn(&Construction<'_>) -> Result<Extensions,
 #[derive(Default)]
 pub struct Registry {
     constructors: BTreeMap<&'static str, PluginConstructor>,
+    placeholders: BTreeSet<&'static str>,
 }
 
 impl Registry {
@@ -37,12 +51,29 @@ impl Registry {
         name: &'static str,
         constructor: impl Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync + 'static,
     ) {
+        self.placeholders.remove(name);
         self.constructors.insert(name, Box::new(constructor));
+    }
+
+    /// Adds what stands for a plugin that is not there yet. Profiles may keep it as a default; one that enables it by
+    /// name cannot be assembled.
+    pub fn add_placeholder(
+        &mut self,
+        name: &'static str,
+        constructor: impl Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync + 'static,
+    ) {
+        self.add(name, constructor);
+        self.placeholders.insert(name);
     }
 
     /// Names in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
         self.constructors.keys().copied()
+    }
+
+    /// Whether the name is that of a plugin that is not there yet.
+    pub fn is_placeholder(&self, name: &str) -> bool {
+        self.placeholders.contains(name)
     }
 
     pub(crate) fn construct(&self, name: &str, with: &Construction<'_>) -> Option<Result<Extensions, String>> {
@@ -58,22 +89,49 @@ impl fmt::Debug for Registry {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::*;
+
+    fn with<'a>(args: Option<&'a PluginArgs>, gates: &'a FeatureGates) -> Construction<'a> {
+        Construction {
+            args,
+            gates,
+            scheduler_name: "mine",
+        }
+    }
 
     #[test]
     fn a_later_plugin_of_the_same_name_replaces_the_earlier() {
         let mut registry = Registry::new();
-        registry.add("Twice", |_| Err("earlier".to_owned()));
-        registry.add("Other", |_| Ok(Extensions::new()));
+        registry.add_placeholder("Twice", |_| Err("earlier".to_owned()));
+        registry.add_placeholder("Other", |_| Ok(Extensions::new()));
         registry.add("Twice", |_| Err("later".to_owned()));
         assert_eq!(registry.names().collect::<Vec<_>>(), ["Other", "Twice"]);
-        let with = Construction {
-            args: None,
-            gates: &FeatureGates::default(),
-            scheduler_name: "mine",
-        };
+        let gates = FeatureGates::default();
+        let with = with(None, &gates);
         assert_eq!(registry.construct("Twice", &with).unwrap().unwrap_err(), "later");
         assert!(registry.construct("Other", &with).unwrap().is_ok());
         assert!(registry.construct("Unknown", &with).is_none());
+        assert!(registry.is_placeholder("Other") && !registry.is_placeholder("Twice"));
+    }
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+    struct Args {
+        seed_of_luck: u64,
+    }
+
+    #[test]
+    fn args_of_other_plugins_are_decoded_into_a_type_of_their_own() {
+        let gates = FeatureGates::default();
+        let decode = |args: Option<PluginArgs>| with(args.as_ref(), &gates).raw_args::<Args>();
+        assert_eq!(decode(None), Ok(Args::default()));
+        let raw = |json| PluginArgs::Raw(serde_json::from_str(json).unwrap());
+        assert_eq!(decode(Some(raw(r#"{"seedOfLuck": 7}"#))), Ok(Args { seed_of_luck: 7 }));
+        let error = decode(Some(raw(r#"{"seed": 7}"#))).unwrap_err();
+        assert!(error.starts_with("decoding args: unknown field `seed`"), "{error}");
+        let other = PluginArgs::default_of("NodeAffinity").unwrap();
+        assert!(decode(Some(other)).is_err());
     }
 }

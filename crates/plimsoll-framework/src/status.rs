@@ -69,6 +69,15 @@ impl Status {
         }
     }
 
+    /// Nothing is amiss.
+    pub fn success() -> Self {
+        Self {
+            code: Code::Success,
+            reasons: Vec::new(),
+            plugin: "",
+        }
+    }
+
     /// An internal failure with its text.
     pub fn error(plugin: &'static str, reason: impl Into<String>) -> Self {
         Self::new(Code::Error, plugin, reason)

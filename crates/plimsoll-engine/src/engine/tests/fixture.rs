@@ -403,11 +403,15 @@ impl ProfileBuilder {
         Self(Profile {
             prepare: Vec::new(),
             scheduler_name: "default-scheduler".to_owned(),
+            match_rules: Vec::new(),
+            percentage_of_nodes_to_score: None,
+            not_there_yet: Vec::new(),
             queue_sort: Arc::new(Arrival),
             pre_enqueue: Vec::new(),
             pre_filter: Vec::new(),
             filter: vec![Arc::new(Fit)],
             effect_filter: Vec::new(),
+            post_filter: Vec::new(),
             pre_score: Vec::new(),
             score: vec![WeightedScore {
                 plugin: Arc::new(Prefer { flat: false }),
