@@ -32,7 +32,7 @@ use crate::claim_input::{bind_input, bind_kind, read_input, read_kind};
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
-use crate::informer_cache::Changes;
+use crate::informer_cache::{Changes, Credit};
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
@@ -177,6 +177,9 @@ pub struct SchedulingCycleState {
     /// The pod whose cycle waits for an effect.
     current: Option<PoppedPod>,
     attempted: HashMap<Uid, Attempted, FixedState>,
+    /// Room in the pipeline for the changes that a waiting cycle must not see yet: while it waits the watch slows down,
+    /// and what is held back stays bounded.
+    held: Vec<Credit>,
     status_writes: StatusWrites,
     panics: PanicBudget,
     draining: Option<oneshot::Sender<()>>,
@@ -199,6 +202,9 @@ impl SchedulingCycleState {
     }
 
     fn take_changes(&mut self, changes: &Changes, now: Moment) -> Result<(), ActorProcessingErr> {
+        if self.engine.is_waiting() {
+            self.held.push(changes.credit.clone());
+        }
         let mut notices = Vec::new();
         for change in changes.changes.iter() {
             self.engine.apply(change, now, &mut notices);
@@ -430,6 +436,9 @@ impl SchedulingCycleState {
         {
             let _ = reply.send(());
         }
+        if !self.engine.is_waiting() {
+            self.held.clear();
+        }
         let size = self.engine.cache_size();
         self.metrics.cache_size(size.nodes, size.pods, size.assumed_pods);
         let deadline = [self.engine.next_deadline(), self.status_writes.next_deadline()]
@@ -479,6 +488,7 @@ impl Actor for SchedulingCycle {
             waiting: None,
             current: None,
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
+            held: Vec::new(),
             status_writes: StatusWrites::default(),
             panics: PanicBudget::default(),
             draining: None,

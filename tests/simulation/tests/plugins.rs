@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use plimsoll_actors::effects::{Effects, PerformEffect};
+use plimsoll_actors::effects::{EFFECT_TIME_LIMIT, Effects, PerformEffect};
 use plimsoll_config::{PluginRef, ProfileConfig};
 use plimsoll_framework::{
     CycleContext, CycleState, EffectFilter, EffectReply, EffectRequest, Extensions, FilterPass, Plugin, PreFilter,
@@ -15,7 +15,7 @@ use plimsoll_framework::{
 use plimsoll_model::Pod;
 use plimsoll_model::columns::NodeSet;
 use plimsoll_simulation::world::{Setup, World};
-use plimsoll_simulation::{run, workload};
+use plimsoll_simulation::{invariants, run, workload};
 use serde_json::{Value, json};
 use smallvec::{SmallVec, smallvec};
 
@@ -138,10 +138,11 @@ fn while_a_cycle_waits_for_an_answer_from_outside_everything_else_is_served() {
         let _standby = world.start("replica-b", setup()).await;
         world.pass(10 * SECOND).await;
         // Longer than any deadline of the lease: waiting is not a wedge.
-        world.add_pod(labelled("slow", 100, "ask", "40"));
+        world.add_pod(labelled("slow", 100, "ask", "29"));
         world.pass(SECOND).await;
         world.add_pod(workload::pod("next", 100, 10));
-        world.pass(30 * SECOND).await;
+        world.pass(27 * SECOND).await;
+        assert_eq!(invariants::placements(world.server()).len(), 0);
         assert_eq!(world.leader(), "replica-a");
         assert!(lines_between(&world, 11.5, 40.0, "replica-a Elector: Alive SchedulingCycle") > 5);
         world.until_bound(2, 15 * SECOND).await;
@@ -169,6 +170,55 @@ fn a_node_that_filled_up_while_the_answer_was_on_its_way_is_not_taken() {
         world
             .until("the pod is bound", 30 * SECOND, || world.node_of("slow").is_some())
             .await;
+        world.check();
+        world.check_nothing_forgotten();
+    });
+}
+
+#[test]
+fn an_answer_that_never_comes_costs_its_pod_an_attempt_and_nobody_else_more() {
+    run(async {
+        let world = World::new(67);
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        let _replica = world.start("replica-a", setup()).await;
+        world.pass(10 * SECOND).await;
+        let for_ever = "1000000";
+        world.add_pod(labelled("slow", 600, "ask", for_ever));
+        world.pass(SECOND).await;
+        world.add_pod(workload::pod("next", 600, 10));
+        world.pass(EFFECT_TIME_LIMIT - 2 * SECOND).await;
+        assert_eq!(world.node_of("next"), None);
+        world
+            .until("the pod behind it is bound", 4 * SECOND, || {
+                world.node_of("next").is_some()
+            })
+            .await;
+        let (reason, message) = world.explanation("slow").unwrap();
+        assert_eq!(reason, "SchedulerError");
+        assert!(message.contains("plugin Oracle got no answer within 30 s"), "{message}");
+        assert_eq!(world.leader(), "replica-a");
+        world.check();
+    });
+}
+
+#[test]
+fn while_a_cycle_waits_the_watch_waits_too_and_nothing_piles_up() {
+    run(async {
+        let world = World::new(68);
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        let _replica = world.start("replica-a", setup()).await;
+        world.pass(10 * SECOND).await;
+        world.add_pod(labelled("slow", 100, "ask", "20"));
+        world.pass(SECOND).await;
+        for number in 0..60 {
+            world.add_pod(workload::pod(&format!("p{number}"), 10, 10));
+            world.pass(SECOND / 10).await;
+        }
+        let changes = "replica-a SchedulingCycle: Changes";
+        // As many batches as there is room for, and not one for each pod.
+        let held = lines_between(&world, 10.9, 19.0, changes);
+        assert!((10..=17).contains(&held), "{held}");
+        world.until_bound(61, 30 * SECOND).await;
         world.check();
         world.check_nothing_forgotten();
     });
