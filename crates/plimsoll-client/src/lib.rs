@@ -31,5 +31,8 @@ pub use fence::{Fence, FenceClosed, Fenced, FencedBody, fenced};
 pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
 pub use rate_limit::RateLimit;
 pub use term_token::{TermToken, WriteUnderWay};
-pub use watch::{Nodes, Pods, UndecodableObject, Watch, WatchBatch, WatchEvent, WatchedKind};
+pub use watch::{
+    Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, UndecodableObject, Watch,
+    WatchBatch, WatchEvent, WatchedKind,
+};
 pub use write::{BindReply, ConditionPatch, NominationPatch, PatchReply, PodRead, PodStatusPatch};

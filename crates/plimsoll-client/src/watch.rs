@@ -1,11 +1,10 @@
 //! List and watch of one kind, decoded straight into the model.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{DecodeError, Node, ObjectName, Pod, ResourceVersion, Uid, decode_node, decode_pod};
+use plimsoll_model::{ObjectName, ResourceVersion, Uid};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use tokio::sync::mpsc::Sender;
@@ -18,75 +17,12 @@ use crate::ApiClient;
 
 mod backoff;
 mod frame;
+mod kind;
 mod list;
 pub(crate) mod stream;
 mod wire;
 
-/// A kind that can be watched: where it is, and how it is read.
-pub trait WatchedKind: fmt::Debug + Send + Sync + 'static {
-    /// What its objects are decoded into.
-    type Object: fmt::Debug + Send + Sync + 'static;
-    /// The plural, for logs.
-    const NAME: &'static str;
-    /// Path of the collection over all namespaces.
-    const PATH: &'static str;
-    /// Field selector of list and watch, percent-encoded.
-    const FIELD_SELECTOR: Option<&'static str> = None;
-
-    /// Reads one object.
-    fn decode(json: &[u8]) -> Result<Self::Object, DecodeError>;
-
-    /// Which object it is.
-    fn name(object: &Self::Object) -> ObjectName;
-
-    /// The version of its content.
-    fn version(object: &Self::Object) -> ResourceVersion;
-}
-
-/// Pods that are not finished: one that ends is seen as deleted, as in kube-scheduler.
-#[derive(Debug, Clone, Copy)]
-pub struct Pods;
-
-impl WatchedKind for Pods {
-    type Object = Pod;
-    const NAME: &'static str = "pods";
-    const PATH: &'static str = "/api/v1/pods";
-    const FIELD_SELECTOR: Option<&'static str> = Some("status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed");
-
-    fn decode(json: &[u8]) -> Result<Pod, DecodeError> {
-        decode_pod(json)
-    }
-
-    fn name(pod: &Pod) -> ObjectName {
-        pod.name.clone()
-    }
-
-    fn version(pod: &Pod) -> ResourceVersion {
-        pod.resource_version
-    }
-}
-
-/// All nodes.
-#[derive(Debug, Clone, Copy)]
-pub struct Nodes;
-
-impl WatchedKind for Nodes {
-    type Object = Node;
-    const NAME: &'static str = "nodes";
-    const PATH: &'static str = "/api/v1/nodes";
-
-    fn decode(json: &[u8]) -> Result<Node, DecodeError> {
-        decode_node(json)
-    }
-
-    fn name(node: &Node) -> ObjectName {
-        ObjectName::new("", node.name.clone())
-    }
-
-    fn version(node: &Node) -> ResourceVersion {
-        node.resource_version
-    }
-}
+pub use kind::{Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, WatchedKind};
 
 /// An object that could not be decoded. It concerns that object alone.
 #[derive(Debug, Clone, PartialEq, Eq)]

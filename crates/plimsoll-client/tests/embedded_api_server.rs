@@ -9,8 +9,9 @@ use plimsoll_apiserver::resource::find_plural;
 use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock};
 use plimsoll_client::{
     ApiClient, BindReply, ConditionPatch, EventRecord, EventReply, EventSeries, EventType, EventWriter, LeaseClient,
-    LeaseRecord, LeaseReply, NominationPatch, ObjectReference, PatchReply, PodRead, PodStatusPatch, Pods, TermToken,
-    VirtualClock, Watch, WatchBatch, WatchEvent, consistent_version, force_progress,
+    LeaseRecord, LeaseReply, Namespaces, Nodes, NominationPatch, ObjectReference, PatchReply, PodRead, PodStatusPatch,
+    Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, TermToken, VirtualClock, Watch, WatchBatch,
+    WatchEvent, WatchedKind, consistent_version, force_progress,
 };
 use plimsoll_model::{Moment, ObjectName, Pod, Timestamp, Uid};
 use rand_chacha::ChaCha8Rng;
@@ -288,4 +289,64 @@ async fn events_are_accepted_and_become_series() {
         resource_version: "1".into(),
     };
     assert_eq!(writer.create_core(&lease).await, EventReply::Written);
+}
+
+/// What a watch of one kind first says: the names of its objects.
+async fn first_list<K: WatchedKind>(client: &ApiClient) -> Vec<String> {
+    let (sink, mut source) = mpsc::channel(8);
+    let stop = CancellationToken::new();
+    let watch = Watch::<K>::new(client.clone(), ChaCha8Rng::seed_from_u64(1));
+    let listening = async {
+        let batch = source.recv().await.unwrap();
+        stop.cancel();
+        batch
+    };
+    let ((), batch) = tokio::join!(biased; watch.run(sink, stop.clone()), listening);
+    match batch.events.as_slice() {
+        [
+            WatchEvent::Replace {
+                objects, undecodable, ..
+            },
+        ] => {
+            assert!(undecodable.is_empty(), "{undecodable:?}");
+            objects.iter().map(|object| K::name(object).to_string()).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_watched_kind_is_listed() {
+    let (server, client) = server();
+    let template = json!({"metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let selector = json!({"matchLabels": {"app": "web"}});
+    let specs = [
+        ("services", json!({"selector": {"app": "web"}, "ports": [{"port": 80}]})),
+        (
+            "replicationcontrollers",
+            json!({"selector": {"app": "web"}, "template": template}),
+        ),
+        ("replicasets", json!({"selector": selector, "template": template})),
+        (
+            "statefulsets",
+            json!({"selector": selector, "template": template, "serviceName": "web"}),
+        ),
+    ];
+    for (plural, spec) in specs {
+        let object = json!({"metadata": {"name": plural, "namespace": "default"}, "spec": spec});
+        server
+            .create(find_plural(plural).unwrap(), "default", object)
+            .unwrap_or_else(|error| panic!("{plural}: {error:?}"));
+    }
+    create_node(&server, "n1");
+    assert_eq!(first_list::<Services>(&client).await, ["default/services"]);
+    assert_eq!(
+        first_list::<ReplicationControllers>(&client).await,
+        ["default/replicationcontrollers"]
+    );
+    assert_eq!(first_list::<ReplicaSets>(&client).await, ["default/replicasets"]);
+    assert_eq!(first_list::<StatefulSets>(&client).await, ["default/statefulsets"]);
+    assert_eq!(first_list::<Nodes>(&client).await, ["n1"]);
+    assert!(first_list::<Namespaces>(&client).await.contains(&"default".to_owned()));
 }

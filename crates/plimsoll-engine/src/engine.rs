@@ -226,7 +226,8 @@ impl Engine {
             Delta::PodAdded(pod) => self.on_pod(None, pod, now, out),
             Delta::PodUpdated { old, new } => self.on_pod(Some(old), new, now, out),
             Delta::PodDeleted(pod) => self.on_pod_deleted(pod, now, out),
-            Delta::NamespaceChanged { .. } | Delta::WorkloadSelectorChanged { .. } => {}
+            Delta::NamespaceChanged { old, new } => self.ledger.change_namespace(old.as_ref(), new.as_ref()),
+            Delta::WorkloadSelectorChanged { old, new } => self.ledger.change_workload(old.as_ref(), new.as_ref()),
         }
         self.applied = change.seq;
     }

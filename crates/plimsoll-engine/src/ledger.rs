@@ -5,7 +5,7 @@ use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use plimsoll_model::columns::Columns;
-use plimsoll_model::{Footprint, Node, Pod, Uid};
+use plimsoll_model::{Footprint, Namespace, Node, ObjectName, Pod, Uid, WorkloadKind, WorkloadSelector};
 
 use crate::ClaimId;
 
@@ -16,6 +16,8 @@ use crate::ClaimId;
 #[derive(Default)]
 pub(crate) struct Ledger {
     nodes: BTreeMap<CompactString, Arc<Node>>,
+    namespaces: BTreeMap<CompactString, Arc<Namespace>>,
+    workloads: BTreeMap<(WorkloadKind, ObjectName), Arc<WorkloadSelector>>,
     pods: HashMap<Uid, Entry, FixedState>,
     columns: Columns,
     counted: usize,
@@ -86,6 +88,34 @@ impl Ledger {
         self.nodes.remove(name);
     }
 
+    pub(crate) fn change_namespace(&mut self, old: Option<&Arc<Namespace>>, new: Option<&Arc<Namespace>>) {
+        match (old, new) {
+            (_, Some(new)) => {
+                self.columns.set_namespace(new);
+                self.namespaces.insert(new.name.clone(), Arc::clone(new));
+            }
+            (Some(old), None) => {
+                self.columns.remove_namespace(&old.name);
+                self.namespaces.remove(&old.name);
+            }
+            (None, None) => {}
+        }
+    }
+
+    pub(crate) fn change_workload(&mut self, old: Option<&Arc<WorkloadSelector>>, new: Option<&Arc<WorkloadSelector>>) {
+        match (old, new) {
+            (_, Some(new)) => {
+                self.columns.set_workload_selector(new);
+                self.workloads.insert((new.kind, new.name.clone()), Arc::clone(new));
+            }
+            (Some(old), None) => {
+                self.columns.remove_workload_selector(old.kind, &old.name);
+                self.workloads.remove(&(old.kind, old.name.clone()));
+            }
+            (None, None) => {}
+        }
+    }
+
     /// Remembers the object; it counts differently only after `recount`.
     pub(crate) fn set_pod(&mut self, pod: &Arc<Pod>) {
         self.pods.entry(pod.uid.clone()).or_default().pod = Some(Arc::clone(pod));
@@ -141,6 +171,12 @@ impl Ledger {
     pub(crate) fn rebuild(&mut self) {
         self.columns = Columns::new();
         self.counted = 0;
+        for namespace in self.namespaces.values() {
+            self.columns.set_namespace(namespace);
+        }
+        for workload in self.workloads.values() {
+            self.columns.set_workload_selector(workload);
+        }
         for node in self.nodes.values() {
             self.columns.set_node(node);
         }

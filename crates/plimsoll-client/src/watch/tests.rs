@@ -1,4 +1,4 @@
-use plimsoll_model::ResourceVersion;
+use plimsoll_model::{Pod, ResourceVersion};
 use rand_core::SeedableRng;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;

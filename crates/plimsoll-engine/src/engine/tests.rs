@@ -12,6 +12,7 @@ mod poison;
 mod properties;
 mod reconfiguring;
 mod resuming;
+mod selecting;
 mod settling;
 mod trials;
 

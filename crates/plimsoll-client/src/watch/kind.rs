@@ -1,0 +1,132 @@
+use std::fmt;
+
+use plimsoll_model::{
+    DecodeError, Namespace, Node, ObjectName, Pod, ResourceVersion, WorkloadKind, WorkloadSelector, decode_namespace,
+    decode_node, decode_pod, decode_workload_selector,
+};
+
+/// A kind that can be watched: where it is, and how it is read.
+pub trait WatchedKind: fmt::Debug + Send + Sync + 'static {
+    /// What its objects are decoded into.
+    type Object: fmt::Debug + Send + Sync + 'static;
+    /// The plural, for logs.
+    const NAME: &'static str;
+    /// Path of the collection over all namespaces.
+    const PATH: &'static str;
+    /// Field selector of list and watch, percent-encoded.
+    const FIELD_SELECTOR: Option<&'static str> = None;
+
+    /// Reads one object.
+    fn decode(json: &[u8]) -> Result<Self::Object, DecodeError>;
+
+    /// Which object it is.
+    fn name(object: &Self::Object) -> ObjectName;
+
+    /// The version of its content.
+    fn version(object: &Self::Object) -> ResourceVersion;
+}
+
+/// Pods that are not finished: one that ends is seen as deleted, as in kube-scheduler.
+#[derive(Debug, Clone, Copy)]
+pub struct Pods;
+
+impl WatchedKind for Pods {
+    type Object = Pod;
+    const NAME: &'static str = "pods";
+    const PATH: &'static str = "/api/v1/pods";
+    const FIELD_SELECTOR: Option<&'static str> = Some("status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed");
+
+    fn decode(json: &[u8]) -> Result<Pod, DecodeError> {
+        decode_pod(json)
+    }
+
+    fn name(pod: &Pod) -> ObjectName {
+        pod.name.clone()
+    }
+
+    fn version(pod: &Pod) -> ResourceVersion {
+        pod.resource_version
+    }
+}
+
+/// All nodes.
+#[derive(Debug, Clone, Copy)]
+pub struct Nodes;
+
+impl WatchedKind for Nodes {
+    type Object = Node;
+    const NAME: &'static str = "nodes";
+    const PATH: &'static str = "/api/v1/nodes";
+
+    fn decode(json: &[u8]) -> Result<Node, DecodeError> {
+        decode_node(json)
+    }
+
+    fn name(node: &Node) -> ObjectName {
+        ObjectName::new("", node.name.clone())
+    }
+
+    fn version(node: &Node) -> ResourceVersion {
+        node.resource_version
+    }
+}
+
+/// All namespaces.
+#[derive(Debug, Clone, Copy)]
+pub struct Namespaces;
+
+impl WatchedKind for Namespaces {
+    type Object = Namespace;
+    const NAME: &'static str = "namespaces";
+    const PATH: &'static str = "/api/v1/namespaces";
+
+    fn decode(json: &[u8]) -> Result<Namespace, DecodeError> {
+        decode_namespace(json)
+    }
+
+    fn name(namespace: &Namespace) -> ObjectName {
+        ObjectName::new("", namespace.name.clone())
+    }
+
+    fn version(namespace: &Namespace) -> ResourceVersion {
+        namespace.resource_version
+    }
+}
+
+/// Kinds of which only the selector is kept.
+macro_rules! workloads {
+    ($($(#[$doc:meta])* $kind:ident: $object:ident $name:literal $path:literal;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $kind;
+
+        impl WatchedKind for $kind {
+            type Object = WorkloadSelector;
+            const NAME: &'static str = $name;
+            const PATH: &'static str = $path;
+
+            fn decode(json: &[u8]) -> Result<WorkloadSelector, DecodeError> {
+                decode_workload_selector(WorkloadKind::$object, json)
+            }
+
+            fn name(workload: &WorkloadSelector) -> ObjectName {
+                workload.name.clone()
+            }
+
+            fn version(workload: &WorkloadSelector) -> ResourceVersion {
+                workload.resource_version
+            }
+        }
+    )*};
+}
+
+workloads! {
+    /// All services.
+    Services: Service "services" "/api/v1/services";
+    /// All replication controllers.
+    ReplicationControllers: ReplicationController "replicationcontrollers" "/api/v1/replicationcontrollers";
+    /// All replica sets.
+    ReplicaSets: ReplicaSet "replicasets" "/apis/apps/v1/replicasets";
+    /// All stateful sets.
+    StatefulSets: StatefulSet "statefulsets" "/apis/apps/v1/statefulsets";
+}
