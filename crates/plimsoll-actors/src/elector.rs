@@ -68,6 +68,15 @@ pub enum ElectorMessage {
     StepDown(StepDown),
     /// From the supervisor: every actor of the term is gone.
     TermEnded,
+    /// From the supervisor: tell users, as an event about the lease.
+    Announce {
+        /// Whether it is as it should be.
+        event_type: EventType,
+        /// One word for programs.
+        reason: &'static str,
+        /// For people; the replica is named before it.
+        note: String,
+    },
     /// From a task of its own: what the API server answered in this try.
     Answered {
         /// Answers to earlier tries are of no use any more.
@@ -89,6 +98,7 @@ impl Summary for ElectorMessage {
             Self::Alive(actor) => format!("Alive {actor}"),
             Self::StepDown(why) => format!("StepDown {why:?}"),
             Self::TermEnded => "TermEnded".to_owned(),
+            Self::Announce { reason, note, .. } => format!("Announce {reason} {note}"),
             Self::Answered { attempt, reply } => match reply {
                 LeaseReply::Lease(lease) => format!("Answered {attempt} holder={:?}", lease.record.holder),
                 other => format!("Answered {attempt} {other:?}"),
@@ -415,18 +425,25 @@ impl ElectorState {
     }
 
     fn tell_users(&self, what: &str) {
-        let Some(lease) = self.election.observed() else { return };
+        if self.election.observed().is_some() {
+            self.announce(EventType::Normal, "LeaderElection", what);
+        }
+    }
+
+    fn announce(&self, event_type: EventType, reason: &str, what: &str) {
+        // Without an election there is no lease, and its place in the API still says whose event it is.
+        let lease = self.election.observed();
         let record = EventRecord {
-            event_type: EventType::Normal,
-            reason: "LeaderElection".into(),
+            event_type,
+            reason: reason.into(),
             action: "".into(),
             note: format!("{} {what}", self.election.identity()),
             regarding: ObjectReference {
                 api_version: "coordination.k8s.io/v1".into(),
                 kind: "Lease".into(),
                 name: ObjectName::new(self.lease.namespace(), self.lease.name()),
-                uid: lease.uid.clone(),
-                resource_version: lease.resource_version.as_str().into(),
+                uid: lease.map_or_else(|| "".into(), |lease| lease.uid.clone()),
+                resource_version: lease.map_or_else(Default::default, |lease| lease.resource_version.as_str().into()),
             },
             reporting_controller: self.controller.as_str().into(),
             reporting_instance: "".into(),
@@ -502,6 +519,11 @@ impl Actor for Elector {
             ElectorMessage::TermEnded if state.phase == Phase::Ending => state.term_ended(now),
             // Said twice, or too late to matter.
             ElectorMessage::Begin | ElectorMessage::TermEnded => {}
+            ElectorMessage::Announce {
+                event_type,
+                reason,
+                note,
+            } => state.announce(event_type, reason, &note),
             ElectorMessage::Answered { attempt, reply } => state.take_answer(attempt, reply, now),
             ElectorMessage::Tick => state.tick(now),
             ElectorMessage::View(reply) => {

@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use self::isolation::Isolation;
 use self::store::{Store, StoreChange, Stored};
+use crate::assembled_config::AssembledConfig;
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
@@ -105,6 +106,8 @@ pub enum CacheMessage {
         /// The term's cycle.
         cycle: Mailbox<CycleMessage>,
     },
+    /// From the term: tell the subscribers to switch to this configuration at one number of the stream.
+    Reconfigure(Arc<AssembledConfig>),
     /// From the term: it is over.
     Unsubscribe,
     /// From the term: which versions are in the cache? Answered at once.
@@ -137,6 +140,7 @@ impl Summary for CacheMessage {
             Self::Pods(pods, _) => batch("Pods", pods),
             Self::Nodes(nodes, _) => batch("Nodes", nodes),
             Self::Subscribe { .. } => "Subscribe".to_owned(),
+            Self::Reconfigure(assembled) => format!("Reconfigure {}", assembled.scheduler_names()),
             Self::Unsubscribe => "Unsubscribe".to_owned(),
             Self::Versions(_) => "Versions".to_owned(),
             Self::AwaitVersions(versions, _) => format!("AwaitVersions {versions:?}"),
@@ -231,6 +235,26 @@ impl InformerCacheState {
         });
     }
 
+    /// The switch takes a number of its own in the stream. The queue hears of it first, so that it has switched before
+    /// anything can reach it that the cycle decided after the switch; and it is told every pod without a node, since it
+    /// has kept none whose scheduler name was nobody's.
+    fn reconfigure(&mut self, assembled: &Arc<AssembledConfig>) {
+        let Some((queue, cycle)) = self.subscribers.clone() else {
+            return;
+        };
+        self.seq = self.seq.next();
+        let unassigned = self.pods.objects().filter(|pod| pod.node_name().is_none());
+        queue.tell(QueueMessage::Reconfigure {
+            assembled: Arc::clone(assembled),
+            seq: self.seq,
+            unassigned: unassigned.cloned().collect(),
+        });
+        cycle.tell(CycleMessage::Reconfigure {
+            assembled: Arc::clone(assembled),
+            seq: self.seq,
+        });
+    }
+
     fn answer_waiting(&mut self) {
         let (pods, nodes) = (self.pods.applied(), self.nodes.applied());
         let mut waiting = Vec::new();
@@ -314,6 +338,7 @@ impl Actor for InformerCache {
             CacheMessage::Pods(batch, credit) => state.take_pods(batch, &credit),
             CacheMessage::Nodes(batch, credit) => state.take_nodes(batch, &credit),
             CacheMessage::Subscribe { queue, cycle } => state.subscribe(queue, cycle),
+            CacheMessage::Reconfigure(assembled) => state.reconfigure(&assembled),
             CacheMessage::Unsubscribe => state.subscribers = None,
             CacheMessage::Versions(reply) => {
                 let _ = reply.send(Versions {

@@ -15,6 +15,7 @@
 //! Each message says who sends it and what it promises. State has one owner; nothing is shared behind a lock.
 
 mod alarm;
+pub mod assembled_config;
 pub mod binding_workers;
 mod claim_input;
 pub mod effects;

@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 use plimsoll_client::{BindReply, Clock, PatchReply, PodRead, TermToken};
 use plimsoll_engine::{Claim, ClaimId, ClaimState, Engine, Notice, Step};
 use plimsoll_framework::{Action, ClusterEvent, Effect, EffectReply, EventResource};
-use plimsoll_model::{Moment, Pod, Uid};
+use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod};
 use plimsoll_telemetry::{AttemptResult, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -27,6 +27,7 @@ use tokio_util::task::TaskTracker;
 use self::panic_budget::PanicBudget;
 use self::status_writes::StatusWrites;
 use crate::alarm::Alarm;
+use crate::assembled_config::AssembledConfig;
 use crate::binding_workers::{BindingWorkers, WriteJob};
 use crate::claim_input::{bind_input, bind_kind, read_input, read_kind};
 use crate::effects::Effects;
@@ -42,6 +43,14 @@ use crate::trace_context::TraceContext;
 pub enum CycleMessage {
     /// From the cache, the same stream as the queue's.
     Changes(Changes),
+    /// From the cache: switch to this configuration, after the cycle that may be waiting. The queue switches at the same
+    /// number.
+    Reconfigure {
+        /// The configuration.
+        assembled: Arc<AssembledConfig>,
+        /// The number of the switch in the stream of changes.
+        seq: Seq,
+    },
     /// From the queue, in answer to [`QueueMessage::Ready`]: the pod is the cycle's until it is settled.
     Attempt(Attempt),
     /// From the task that performed a cycle's effect.
@@ -107,6 +116,7 @@ impl Summary for CycleMessage {
                 attempt.popped.seq.as_u64(),
                 attempt.trace
             ),
+            Self::Reconfigure { seq, .. } => format!("Reconfigure seq={}", seq.as_u64()),
             Self::EffectAnswered { reply, .. } => format!("EffectAnswered ok={}", reply.is_ok()),
             Self::PreBindAnswered { claim, reply, .. } => {
                 format!("PreBindAnswered {} ok={}", claim.as_u64(), reply.is_ok())
@@ -508,6 +518,11 @@ impl Actor for SchedulingCycle {
         let now = state.clock.now();
         match message {
             CycleMessage::Changes(changes) => state.take_changes(&changes, now)?,
+            CycleMessage::Reconfigure { assembled, seq } => {
+                state.engine.reconfigure(assembled.profiles.clone(), seq);
+                // A pod may have been handed out by the queue's new configuration already.
+                state.begin_waiting(now)?;
+            }
             CycleMessage::Attempt(attempt) => state.attempt(attempt, now)?,
             CycleMessage::EffectAnswered { reply, trace } => {
                 trace

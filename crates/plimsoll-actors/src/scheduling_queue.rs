@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use plimsoll_client::Clock;
 use plimsoll_framework::ClusterEvent;
-use plimsoll_model::Uid;
+use plimsoll_model::{Pod, Seq, Uid};
 use plimsoll_queue::{Outcome, Place, PoppedPod, SchedulingQueue as Queue};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::oneshot;
 
 use crate::alarm::Alarm;
+use crate::assembled_config::AssembledConfig;
 use crate::elector::ElectorMessage;
 use crate::informer_cache::Changes;
 use crate::mailbox::{Mailbox, Summary};
@@ -22,6 +23,15 @@ use crate::trace_context::TraceContext;
 pub enum QueueMessage {
     /// From the cache, the same stream as the cycle's.
     Changes(Changes),
+    /// From the cache: switch to this configuration. The cycle switches at the same number.
+    Reconfigure {
+        /// The configuration.
+        assembled: Arc<AssembledConfig>,
+        /// The number of the switch in the stream of changes.
+        seq: Seq,
+        /// Every pod without a node.
+        unassigned: Vec<Arc<Pod>>,
+    },
     /// From the cycle: it has nothing to decide. Answered with [`CycleMessage::Attempt`] as soon as there is a pod; the
     /// pod is then the cycle's until it is settled.
     Ready,
@@ -52,6 +62,9 @@ impl Summary for QueueMessage {
     fn summary(&self) -> String {
         match self {
             Self::Changes(changes) => format!("Changes {}", changes.changes.len()),
+            Self::Reconfigure { seq, unassigned, .. } => {
+                format!("Reconfigure seq={} unassigned={}", seq.as_u64(), unassigned.len())
+            }
             Self::Ready => "Ready".to_owned(),
             Self::Settle { uid, outcome, .. } => format!("Settle {uid} {outcome:?}"),
             Self::Observe(event) => format!("Observe {event}"),
@@ -173,6 +186,13 @@ impl Actor for SchedulingQueue {
                     state.queue.apply(change, now);
                 }
             }
+            QueueMessage::Reconfigure {
+                assembled,
+                seq,
+                unassigned,
+            } => state
+                .queue
+                .reconfigure(assembled.queue(), &assembled.profiles, seq, &unassigned, now),
             QueueMessage::Ready => state.cycle_is_ready = true,
             QueueMessage::Settle { uid, outcome, trace } => trace.span("Settle").in_scope(|| {
                 if let Err(error) = state.queue.settle(&uid, outcome, now) {

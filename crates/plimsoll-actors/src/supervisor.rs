@@ -7,7 +7,7 @@ mod warm;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_client::{Connections, TermToken};
+use plimsoll_client::{Connections, EventType, TermToken};
 use plimsoll_config::SchedulerConfig;
 use plimsoll_framework::Profile;
 use plimsoll_model::Moment;
@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::restarts::Restarts;
+use crate::assembled_config::AssembledConfig;
 use crate::effects::Effects;
 use crate::elector::{ElectorMessage, StepDown};
 use crate::event_recorder::RecorderMessage;
@@ -59,6 +60,19 @@ pub enum SupervisorMessage {
     TermStuck(u64),
     /// From the elector, after a shutdown: the lease is free, or left to run out.
     Released,
+    /// From outside: go on with this configuration, in the running term and in later ones. What only a start can change
+    /// (election, connections, listeners) stays as it was.
+    Reconfigure {
+        /// The configuration.
+        assembled: Arc<AssembledConfig>,
+        /// What to tell users.
+        note: String,
+    },
+    /// From outside: there was another configuration and it cannot be used; tell users.
+    ConfigRejected {
+        /// Why not.
+        reason: String,
+    },
     /// From outside: end the process in order. Calling it twice does no more.
     Shutdown,
     /// From its own task: the term has no undecided write, or took too long.
@@ -74,6 +88,8 @@ impl Summary for SupervisorMessage {
             Self::TermFailed { reason } => format!("TermFailed {reason}"),
             Self::TermStuck(term) => format!("TermStuck {term}"),
             Self::Released => "Released".to_owned(),
+            Self::Reconfigure { note, .. } => format!("Reconfigure {note}"),
+            Self::ConfigRejected { reason } => format!("ConfigRejected {reason}"),
             Self::Shutdown => "Shutdown".to_owned(),
             Self::Drained => "Drained".to_owned(),
         }
@@ -118,6 +134,18 @@ impl RunningReplica {
     /// Asks for an orderly end.
     pub fn shutdown(&self) {
         self.supervisor.tell(SupervisorMessage::Shutdown);
+    }
+
+    /// Goes on with another configuration, without a restart: between two cycles, as a whole. Election, connections and
+    /// listeners stay as they were. `note` is told to users.
+    pub fn reconfigure(&self, assembled: AssembledConfig, note: String) {
+        let assembled = Arc::new(assembled);
+        self.supervisor.tell(SupervisorMessage::Reconfigure { assembled, note });
+    }
+
+    /// Tells users that another configuration was found and cannot be used.
+    pub fn reject_config(&self, reason: String) {
+        self.supervisor.tell(SupervisorMessage::ConfigRejected { reason });
     }
 
     /// Ends everything at once, as if the process had died; for simulations.
@@ -256,6 +284,22 @@ impl SupervisorState {
         });
     }
 
+    fn reconfigure(&mut self, assembled: Arc<AssembledConfig>, note: String) {
+        self.parts.assembled = Arc::clone(&assembled);
+        if let Some((_, term, _)) = &self.term {
+            term.tell(TermMessage::Reconfigure(assembled));
+        }
+        self.announce(EventType::Normal, "ConfigReloaded", note);
+    }
+
+    fn announce(&self, event_type: EventType, reason: &'static str, note: String) {
+        self.warm.elector.tell(ElectorMessage::Announce {
+            event_type,
+            reason,
+            note,
+        });
+    }
+
     fn shut_down(&mut self) {
         if std::mem::replace(&mut self.shutting_down, true) {
             return;
@@ -391,6 +435,10 @@ impl Actor for Supervisor {
                 }
             }
             SupervisorMessage::Released => state.end(&myself, Exit::Terminated),
+            SupervisorMessage::Reconfigure { assembled, note } => state.reconfigure(assembled, note),
+            SupervisorMessage::ConfigRejected { reason } => {
+                state.announce(EventType::Warning, "ConfigRejected", reason);
+            }
             SupervisorMessage::Shutdown => state.shut_down(),
             SupervisorMessage::Drained => {
                 state.warm.elector.tell(ElectorMessage::StepDown(StepDown::Shutdown));

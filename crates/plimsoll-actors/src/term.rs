@@ -10,17 +10,16 @@ use std::time::Duration;
 use plimsoll_client::{
     ApiClient, Clock, Nodes, Pods, TermToken, WatchBatch, WatchedKind, consistent_version, force_progress,
 };
-use plimsoll_config::SchedulerConfig;
 use plimsoll_engine::Engine;
-use plimsoll_framework::Profile;
 use plimsoll_model::ResourceVersion;
-use plimsoll_queue::{QueueConfig, SchedulingQueue as Queue};
+use plimsoll_queue::SchedulingQueue as Queue;
 use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::assembled_config::AssembledConfig;
 use crate::binding_workers::BindingWorkers;
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
@@ -40,6 +39,8 @@ const BARRIER_RETRY: Duration = Duration::from_millis(500);
 pub enum TermMessage {
     /// From its own task: the caches have what the API server held after we won.
     CaughtUp,
+    /// From the supervisor: go on with this configuration.
+    Reconfigure(Arc<AssembledConfig>),
     /// From the supervisor: take no more pods, and answer when no write is undecided, or there never was one.
     Drain(oneshot::Sender<()>),
     /// From the supervisor: the token is cancelled, stop. The term ends when its workers have.
@@ -50,6 +51,7 @@ impl Summary for TermMessage {
     fn summary(&self) -> String {
         match self {
             Self::CaughtUp => "CaughtUp",
+            Self::Reconfigure(_) => "Reconfigure",
             Self::Drain(_) => "Drain",
             Self::Stop => "Stop",
         }
@@ -64,10 +66,8 @@ pub struct Term;
 /// What every term of a process is made from.
 #[derive(Clone)]
 pub struct TermParts {
-    /// Backoffs, worker count.
-    pub config: Arc<SchedulerConfig>,
-    /// The profiles, assembled.
-    pub profiles: Arc<Vec<Arc<Profile>>>,
+    /// Profiles, backoffs, worker count.
+    pub assembled: Arc<AssembledConfig>,
     /// Who performs effects.
     pub effects: Effects,
     /// Requests about pods and nodes.
@@ -127,16 +127,11 @@ impl Drop for TermState {
 impl TermState {
     async fn start(&mut self, myself: &ActorRef<TermMessage>) -> Result<(), ActorProcessingErr> {
         let parts = &self.parts;
-        let config = &parts.config;
+        let assembled = &parts.assembled;
         let cycle = Mailbox::<CycleMessage>::new("SchedulingCycle", parts.tap.clone());
         let queue = Mailbox::<QueueMessage>::new("SchedulingQueue", parts.tap.clone());
-        let queue_config = QueueConfig {
-            initial_backoff: config.pod_initial_backoff,
-            max_backoff: config.pod_max_backoff,
-            max_in_unschedulable: config.pod_max_in_unschedulable_pods_duration,
-        };
         let queue_arguments = SchedulingQueueArguments {
-            queue: Queue::new(queue_config, &parts.profiles),
+            queue: Queue::new(assembled.queue(), &assembled.profiles),
             mailbox: queue.clone(),
             cycle: cycle.clone(),
             clock: Arc::clone(&parts.clock),
@@ -144,7 +139,7 @@ impl TermState {
         };
         let (queue_ref, _) = Actor::spawn_linked(None, SchedulingQueue, queue_arguments, myself.get_cell()).await?;
         let workers = BindingWorkers::spawn(
-            config.binding_workers,
+            assembled.config.binding_workers,
             parts.client.clone(),
             Arc::clone(&self.token),
             cycle.clone(),
@@ -152,7 +147,7 @@ impl TermState {
         )
         .await?;
         let cycle_arguments = SchedulingCycleArguments {
-            engine: Engine::new(parts.profiles.to_vec(), parts.seed.wrapping_add(self.token.number())),
+            engine: Engine::new(assembled.profiles.clone(), parts.seed.wrapping_add(self.token.number())),
             mailbox: cycle.clone(),
             queue: queue.clone(),
             workers: workers.clone(),
@@ -189,6 +184,14 @@ impl TermState {
             workers,
         });
         Ok(())
+    }
+
+    /// Queue and cycle hear of it through the cache, so that both switch at one number of the stream.
+    fn reconfigure(&mut self, assembled: Arc<AssembledConfig>) {
+        if self.running.is_some() && !self.stopping {
+            self.parts.cache.tell(CacheMessage::Reconfigure(Arc::clone(&assembled)));
+        }
+        self.parts.assembled = assembled;
     }
 
     fn drain(&self, reply: oneshot::Sender<()>) {
@@ -357,6 +360,7 @@ impl Actor for Term {
         match message {
             TermMessage::CaughtUp if state.stopping => {}
             TermMessage::CaughtUp => Box::pin(state.start(&myself)).await?,
+            TermMessage::Reconfigure(assembled) => state.reconfigure(assembled),
             TermMessage::Drain(reply) => state.drain(reply),
             TermMessage::Stop => state.stop(&myself),
         }

@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use crate::buckets::exponential;
+use crate::config_metrics::ConfigMetrics;
 use crate::mailbox_depths::MailboxDepths;
 
 /// How an attempt to schedule a pod ended.
@@ -101,6 +102,7 @@ pub struct Metrics {
     foreign_binds: Counter,
     bind_answers: Family<Outcome, Counter>,
     dropped_events: Counter,
+    config: ConfigMetrics,
     hand_over: Family<Stage, Gauge<f64, std::sync::atomic::AtomicU64>>,
 }
 
@@ -143,6 +145,7 @@ impl Metrics {
             foreign_binds: Counter::default(),
             bind_answers: Family::default(),
             dropped_events: Counter::default(),
+            config: ConfigMetrics::default(),
             hand_over: Family::default(),
         };
         metrics.registered()
@@ -226,6 +229,7 @@ impl Metrics {
             "How long each stage of the last hand-over took, from winning the lease",
             self.hand_over.clone(),
         );
+        self.config.register(own);
         registry.register_collector(Box::new(Arc::clone(&self.depths)));
         for queue in ["active", "backoff", "unschedulable", "gated"] {
             drop(self.pending_pods.get_or_create(&Queue::new(queue)));
@@ -238,6 +242,11 @@ impl Metrics {
         let mut text = String::new();
         prometheus_text::encode(&mut text, &self.registry)?;
         Ok(text)
+    }
+
+    /// What is told of the configuration file.
+    pub fn config(&self) -> &ConfigMetrics {
+        &self.config
     }
 
     /// An attempt ended.

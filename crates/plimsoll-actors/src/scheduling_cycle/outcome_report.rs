@@ -60,6 +60,12 @@ impl SchedulingCycleState {
                 self.settle(pod, QueueOutcome::Failed { judged_at });
                 self.explain(pod, FailureReason::SchedulerError, &message, &nominate, now);
             }
+            // Its profile went between the queue and here. Should the queue have it again by then, it is tried again.
+            Outcome::Dropped(DropReason::UnknownProfile) => {
+                self.attempted.remove(&pod.uid);
+                let judged_at = self.engine.applied();
+                self.settle(pod, QueueOutcome::Failed { judged_at });
+            }
             Outcome::Dropped(reason) => {
                 self.attempted.remove(&pod.uid);
                 if reason == DropReason::Deleting {

@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
 use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
+use crate::assembled_config::AssembledConfig;
 use crate::elector::{Elector, ElectorArguments};
 use crate::event_recorder::{EventRecorder, EventRecorderArguments};
 use crate::http_server::{HttpServer, HttpServerArguments};
@@ -44,8 +45,10 @@ impl SupervisorState {
             http: Mailbox::new("HttpServer", tap.clone()),
         };
         let parts = TermParts {
-            config: Arc::new(replica.config.clone()),
-            profiles: Arc::new(replica.profiles.clone()),
+            assembled: Arc::new(AssembledConfig {
+                config: replica.config.clone(),
+                profiles: replica.profiles.clone(),
+            }),
             effects: replica.effects.clone(),
             client: replica.connections.main.clone(),
             cache: warm.cache.clone(),
