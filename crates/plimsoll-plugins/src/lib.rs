@@ -5,9 +5,10 @@
 
 pub mod default_binder;
 pub mod image_locality;
-pub mod inter_pod_affinity;
+pub mod legacy_resource_scores;
 pub mod node_affinity;
 pub mod node_declared_features;
+pub mod node_label;
 pub mod node_name;
 pub mod node_ports;
 pub mod node_resources_balanced_allocation;
@@ -17,7 +18,10 @@ pub mod not_yet;
 pub mod priority_sort;
 pub mod scheduling_gates;
 mod scored_resource;
+pub mod selector_spread;
+pub mod service_affinity;
 pub mod taint_toleration;
+mod workload_of_pod;
 
 #[cfg(test)]
 mod columns_equal_objects;
@@ -28,7 +32,8 @@ use plimsoll_framework::Registry;
 
 pub use not_yet::{Missing, missing};
 
-/// Every plugin of kube-scheduler's default profile, under its name; what is not there yet has a placeholder.
+/// Every plugin of kube-scheduler's default profile, under its name (what is not there yet has a placeholder), and those
+/// of the legacy Policy.
 pub fn registry() -> Registry {
     let mut registry = Registry::new();
     registry.add(scheduling_gates::NAME, |_| Ok(scheduling_gates::extensions()));
@@ -44,11 +49,24 @@ pub fn registry() -> Registry {
         node_resources_balanced_allocation::construct,
     );
     registry.add(node_declared_features::NAME, node_declared_features::construct);
-    registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
     registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));
     not_yet::add_to(&mut registry);
+    add_legacy(&mut registry);
     registry
+}
+
+/// The plugins that no default profile names: those that legacy Policies need.
+fn add_legacy(registry: &mut Registry) {
+    registry.add(service_affinity::NAME, service_affinity::construct);
+    registry.add(node_label::NAME, node_label::construct);
+    registry.add(selector_spread::SELECTOR_SPREAD, |_| {
+        Ok(selector_spread::selector_spread())
+    });
+    registry.add(selector_spread::SERVICE_SPREADING, |_| {
+        Ok(selector_spread::service_spreading())
+    });
+    legacy_resource_scores::add_to(registry);
 }
 
 #[cfg(test)]
@@ -71,7 +89,6 @@ mod tests {
                 "NodeAffinity",
                 "NodePorts",
                 "NodeResourcesFit",
-                "InterPodAffinity",
                 "NodeDeclaredFeatures"
             ]
         );
@@ -86,7 +103,6 @@ mod tests {
                 ("TaintToleration", 3),
                 ("NodeAffinity", 2),
                 ("NodeResourcesFit", 1),
-                ("InterPodAffinity", 2),
                 ("NodeResourcesBalancedAllocation", 1),
                 ("ImageLocality", 1)
             ]

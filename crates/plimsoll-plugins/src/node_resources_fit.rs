@@ -15,11 +15,9 @@ use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Amounts, Pod, RequestOptions, is_extended_resource, pod_requests};
 use smallvec::SmallVec;
 
-use crate::scored_resource::{Missing, ScoredResource, loads};
-
 mod strategy;
 
-use strategy::Strategy;
+pub(crate) use strategy::ResourceScore;
 
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "NodeResourcesFit";
@@ -51,8 +49,7 @@ const SCALAR_BITS: usize = ReasonCode::MAX.count_ones() as usize - FIXED.len();
 pub struct NodeResourcesFit {
     ignored_resources: Vec<String>,
     ignored_groups: Vec<String>,
-    strategy: Strategy,
-    resources: Vec<ScoredResource>,
+    scoring: ResourceScore,
     pod_level: bool,
 }
 
@@ -86,15 +83,10 @@ impl NodeResourcesFit {
         let Some(scoring) = &args.scoring_strategy else {
             return Err("scoring strategy not specified".to_owned());
         };
-        let shape = scoring.requested_to_capacity_ratio.as_deref();
-        let Some(strategy) = Strategy::new(&scoring.kind, shape) else {
-            return Err("scoring strategy is not supported".to_owned());
-        };
         Ok(Self {
             ignored_resources: args.ignored_resources.clone(),
             ignored_groups: args.ignored_resource_groups.clone(),
-            strategy,
-            resources: ScoredResource::all(&scoring.resources),
+            scoring: ResourceScore::new(scoring)?,
             pod_level,
         })
     }
@@ -280,7 +272,7 @@ fn at(column: &[i64], node: usize) -> i64 {
 }
 
 /// As in kube-scheduler, pod-level resources and the status do not count here, though they do in the filter.
-fn scored_request(pod: &Pod) -> Amounts {
+pub(crate) fn scored_request(pod: &Pod) -> Amounts {
     let options = RequestOptions {
         status_aware: false,
         pod_level: false,
@@ -304,19 +296,12 @@ impl Score for NodeResourcesFit {
         feasible: &[NodeIndex],
         scores: &mut [i64],
     ) -> Result<(), String> {
-        if self.resources.is_empty() {
-            return Err("resources not found".to_owned());
-        }
         // A profile can leave the pre-score out.
         let request = match state.get() {
             Some(ScoredRequest(request)) => Cow::Borrowed(request),
             None => Cow::Owned(scored_request(cycle.pod)),
         };
-        let loads = loads(&self.resources, &request, cycle.columns, Missing::AsDefault);
-        for (node, score) in feasible.iter().zip(scores) {
-            *score = self.strategy.score(&loads, node.as_usize());
-        }
-        Ok(())
+        self.scoring.score(&request, cycle.columns, feasible, scores)
     }
 }
 

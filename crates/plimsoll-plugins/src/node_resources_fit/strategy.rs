@@ -1,15 +1,54 @@
-use plimsoll_config::{ScoringStrategyType, UtilizationShapePoint};
+use plimsoll_config::{ScoringStrategy, ScoringStrategyType, UtilizationShapePoint};
 use plimsoll_framework::MAX_NODE_SCORE;
+use plimsoll_model::Amounts;
+use plimsoll_model::columns::{Columns, NodeIndex};
 
-use crate::scored_resource::Load;
+use crate::scored_resource::{Load, Missing, ScoredResource, loads};
 
 /// Configured scores go up to 10, those of nodes up to 100.
 const SCORE_SCALE: i64 = MAX_NODE_SCORE / 10;
 const FULL: i64 = 100;
 
+/// A strategy with the resources that it looks at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ResourceScore {
+    strategy: Strategy,
+    resources: Vec<ScoredResource>,
+}
+
+impl ResourceScore {
+    /// As configured; `Err` when there is no such strategy.
+    pub(crate) fn new(configured: &ScoringStrategy) -> Result<Self, String> {
+        let shape = configured.requested_to_capacity_ratio.as_deref();
+        let strategy = Strategy::new(&configured.kind, shape)?;
+        Ok(Self {
+            strategy,
+            resources: ScoredResource::all(&configured.resources),
+        })
+    }
+
+    /// Scores nodes for a pod with these requests; `Err` when no resources are configured.
+    pub(crate) fn score(
+        &self,
+        request: &Amounts,
+        columns: &Columns,
+        nodes: &[NodeIndex],
+        scores: &mut [i64],
+    ) -> Result<(), String> {
+        if self.resources.is_empty() {
+            return Err("resources not found".to_owned());
+        }
+        let loads = loads(&self.resources, request, columns, Missing::AsDefault);
+        for (node, score) in nodes.iter().zip(scores) {
+            *score = self.strategy.score(&loads, node.as_usize());
+        }
+        Ok(())
+    }
+}
+
 /// How the used share of a node's resources becomes its score.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Strategy {
+enum Strategy {
     /// Mean of the free shares.
     LeastAllocated,
     /// Mean of the used shares.
@@ -19,20 +58,19 @@ pub(super) enum Strategy {
 }
 
 impl Strategy {
-    /// The strategy of that name; none when there is no such strategy.
-    pub(super) fn new(kind: &ScoringStrategyType, shape: Option<&[UtilizationShapePoint]>) -> Option<Self> {
-        Some(match kind {
+    fn new(kind: &ScoringStrategyType, shape: Option<&[UtilizationShapePoint]>) -> Result<Self, String> {
+        Ok(match kind {
             ScoringStrategyType::LeastAllocated => Self::LeastAllocated,
             ScoringStrategyType::MostAllocated => Self::MostAllocated,
             ScoringStrategyType::RequestedToCapacityRatio => {
                 Self::RequestedToCapacityRatio(BrokenLine::new(shape.unwrap_or_default()))
             }
-            ScoringStrategyType::Other(_) => return None,
+            ScoringStrategyType::Other(kind) => return Err(format!("scoring strategy {kind} is not supported")),
         })
     }
 
     /// The score of one node, 0 to 100. Resources that it does not have are left out.
-    pub(super) fn score(&self, loads: &[Load<'_>], node: usize) -> i64 {
+    fn score(&self, loads: &[Load<'_>], node: usize) -> i64 {
         match self {
             Self::LeastAllocated => weighted(loads, node, free_share).mean(),
             Self::MostAllocated => weighted(loads, node, used_share).mean(),
@@ -123,7 +161,7 @@ impl Weighted {
 
 /// A function through points, straight between them and level outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct BrokenLine {
+struct BrokenLine {
     points: Vec<(i64, i64)>,
 }
 
