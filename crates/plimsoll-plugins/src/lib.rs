@@ -5,6 +5,7 @@
 
 pub mod default_binder;
 pub mod image_locality;
+pub mod inter_pod_affinity;
 pub mod legacy_resource_scores;
 pub mod node_affinity;
 pub mod node_declared_features;
@@ -49,6 +50,7 @@ pub fn registry() -> Registry {
         node_resources_balanced_allocation::construct,
     );
     registry.add(node_declared_features::NAME, node_declared_features::construct);
+    registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
     registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));
     not_yet::add_to(&mut registry);
@@ -89,6 +91,7 @@ mod tests {
                 "NodeAffinity",
                 "NodePorts",
                 "NodeResourcesFit",
+                "InterPodAffinity",
                 "NodeDeclaredFeatures"
             ]
         );
@@ -103,6 +106,7 @@ mod tests {
                 ("TaintToleration", 3),
                 ("NodeAffinity", 2),
                 ("NodeResourcesFit", 1),
+                ("InterPodAffinity", 2),
                 ("NodeResourcesBalancedAllocation", 1),
                 ("ImageLocality", 1)
             ]
