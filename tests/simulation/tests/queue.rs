@@ -270,8 +270,6 @@ fn a_pod_that_needs_what_is_not_there_yet_is_told_and_never_bound() {
     run(async {
         let (world, _replica) = led(54).await;
         let hostname = "kubernetes.io/hostname";
-        let term = json!({"topologyKey": hostname, "labelSelector": {"matchLabels": {"app": "x"}}});
-        let required = json!({"requiredDuringSchedulingIgnoredDuringExecution": [term]});
         let spread = json!([{
             "maxSkew": 1, "topologyKey": hostname, "whenUnsatisfiable": "DoNotSchedule",
             "labelSelector": {"matchLabels": {"app": "x"}},
@@ -280,16 +278,6 @@ fn a_pod_that_needs_what_is_not_there_yet_is_told_and_never_bound() {
         let claims = json!([{"name": "gpu", "resourceClaimName": "gpu"}]);
         let unsupported = [
             ("volume", json!({"volumes": volume}), "VolumeBinding"),
-            (
-                "affinity",
-                json!({"affinity": {"podAffinity": required}}),
-                "InterPodAffinity",
-            ),
-            (
-                "apart",
-                json!({"affinity": {"podAntiAffinity": required}}),
-                "InterPodAffinity",
-            ),
             (
                 "spread",
                 json!({"topologySpreadConstraints": spread}),

@@ -89,8 +89,8 @@ pub(super) const KINDS: [Kind; 17] = [
     kind(
         "apart",
         5,
-        0,
-        "required anti-affinity (not built yet)",
+        5,
+        "required anti-affinity: one on a node",
         (100, 200),
         |spec| {
             let term = json!({ "topologyKey": "kubernetes.io/hostname", "labelSelector": selector("apart") });

@@ -87,6 +87,32 @@ fn selectors_taints_and_ports_decide_where_a_pod_goes() -> anyhow::Result<()> {
 }
 
 #[test]
+fn pods_go_where_those_are_that_they_need_and_not_where_those_are_that_they_avoid() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        cluster.create_nodes([node("n1"), node("n2")]).await?;
+        cluster.start_scheduler()?;
+        cluster.create_pods([pod("web").label("app", "web")]).await?;
+        let web = cluster.bound("web").await?;
+        cluster
+            .create_pods([
+                pod("near").near("app", "web"),
+                pod("away").label("app", "shy").away_from("app", "web"),
+            ])
+            .await?;
+        assert_eq!(cluster.bound("near").await?, web);
+        let away = cluster.bound("away").await?;
+        assert_ne!(away, web);
+        // The shy one keeps others away too.
+        let intruder = pod("intruder").label("app", "web");
+        let intruder = intruder.node_selector("kubernetes.io/hostname", &away);
+        cluster.create_pods([intruder]).await?;
+        let why = "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \
+                   1 node(s) didn't satisfy existing pods anti-affinity rules.";
+        cluster.pending_because("intruder", why).await
+    })
+}
+
+#[test]
 fn when_there_is_room_for_one_the_higher_priority_gets_it() -> anyhow::Result<()> {
     suite::run(async |cluster| {
         for (name, value) in [("high", 1000), ("low", 10)] {
