@@ -31,10 +31,7 @@ fn without_zones_the_fewest_pods_of_the_workload_score_highest() {
     let mut cluster = Cluster::of_nodes([("a", "{}"), ("b", "{}"), ("c", "{}")]);
     set_selector(&mut cluster, WorkloadKind::Service, "web", &[("app", "web")]);
     let nodes = ["a", "b", "c"];
-    assert_eq!(
-        normalised(&cluster, &selector_spread(), &web(), nodes),
-        [100, 100, 100]
-    );
+    assert_eq!(normalised(&cluster, &selector_spread(), &web(), nodes), [100, 100, 100]);
     for node in ["a", "a", "a", "b"] {
         cluster.add_pod(node, &web());
     }
@@ -46,10 +43,7 @@ fn without_zones_the_fewest_pods_of_the_workload_score_highest() {
         [(3, 0), (1, 66), (0, 100)]
     );
     let other = named_pod("default", r#"{"app":"none"}"#, "{}");
-    assert_eq!(
-        normalised(&cluster, &selector_spread(), &other, nodes),
-        [100, 100, 100]
-    );
+    assert_eq!(normalised(&cluster, &selector_spread(), &other, nodes), [100, 100, 100]);
 }
 
 #[test]
