@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use plimsoll_actors::assembled_config::AssembledConfig;
 use plimsoll_actors::effects::Effects;
 use plimsoll_actors::supervisor::{Replica, RunningReplica};
 use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock, resource};
@@ -60,8 +61,10 @@ pub struct Setup {
     pub config: SchedulerConfig,
     /// Plugins, in-tree ones and the test's own.
     pub registry: Registry,
-    /// The profile's plugins.
+    /// The first profile.
     pub profile: ProfileConfig,
+    /// Profiles of other scheduler names.
+    pub others: Vec<ProfileConfig>,
     /// Who performs effects.
     pub effects: Effects,
 }
@@ -80,7 +83,30 @@ impl Default for Setup {
             config,
             registry: plimsoll_plugins::registry(),
             profile: ProfileConfig::default(),
+            others: Vec::new(),
             effects: Effects::default(),
+        }
+    }
+}
+
+impl Setup {
+    /// The configuration with its profiles, to go on with.
+    ///
+    /// # Panics
+    /// When a profile names plugins that do not exist.
+    pub fn assembled(&self) -> AssembledConfig {
+        let profiles: Vec<_> = std::iter::once(&self.profile).chain(&self.others).cloned().collect();
+        #[expect(clippy::expect_used, reason = "a set-up that does not fit is the test's fault")]
+        let assembled = profiles.iter().map(|profile| {
+            let assembled = Profile::assemble(profile, &self.registry, &FeatureGates::default());
+            Arc::new(assembled.expect("a profile of the test"))
+        });
+        AssembledConfig {
+            profiles: assembled.collect(),
+            config: SchedulerConfig {
+                profiles,
+                ..self.config.clone()
+            },
         }
     }
 }
@@ -141,15 +167,13 @@ impl World {
         };
         let election = &setup.config.leader_election;
         let connections = separate(client(), client(), &setup.config.client_connection, election);
-        #[expect(clippy::expect_used, reason = "a set-up that does not fit is the test's fault")]
-        let profile = Profile::assemble(&setup.profile, &setup.registry, &FeatureGates::default())
-            .expect("the profile of the test");
+        let AssembledConfig { config, profiles } = setup.assembled();
         let number = name.bytes().map(u64::from).sum::<u64>();
         let replica = Replica {
             identity: name.to_owned(),
             host: name.to_owned(),
-            config: setup.config,
-            profiles: vec![Arc::new(profile)],
+            config,
+            profiles,
             effects: setup.effects,
             connections,
             listen: None,

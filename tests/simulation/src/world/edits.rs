@@ -83,6 +83,18 @@ impl World {
         self.server.delete(core("nodes"), "", name).expect("a node to delete");
     }
 
+    /// Types and texts of the core events with this reason, in the order of their names.
+    ///
+    /// # Panics
+    /// Never: the server knows events.
+    pub fn events(&self, reason: &str) -> Vec<(String, String)> {
+        let events = self.server.snapshot(core("events"));
+        let ours = events.iter().filter(|event| event["reason"] == reason);
+        let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        ours.map(|event| (text(event, "type"), text(event, "message")))
+            .collect()
+    }
+
     /// Who holds the scheduler's lease; empty when nobody does.
     ///
     /// # Panics
