@@ -1,4 +1,4 @@
-use std::time::Duration;
+use crate::GoDuration;
 
 /// An HTTP extender, as kube-scheduler's `extenders[]`, defaults applied.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,8 +19,8 @@ pub struct ExtenderConfig {
     pub enable_https: bool,
     /// Certificates.
     pub tls_config: Option<ExtenderTls>,
-    /// Of a whole request.
-    pub http_timeout: Duration,
+    /// Of a whole request; a negative one is no limit.
+    pub http_timeout: GoDuration,
     /// Node names are exchanged in place of nodes.
     pub node_cache_capable: bool,
     /// Only pods that request one of these are of interest; empty means all pods.

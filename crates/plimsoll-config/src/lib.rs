@@ -1,19 +1,35 @@
 //! What an operator may set, with kube-scheduler's names, units and defaults.
 //!
 //! This crate holds plain values: nothing here reads a file, a clock or the environment.
+//! [`load`] turns the text of a configuration file into a [`SchedulerConfig`]; [`SchedulerConfig::to_yaml`] turns it back.
 
+mod decode;
+mod document;
+mod draft;
 mod election;
+mod error;
 mod extender;
 mod feature_gates;
+mod field_error;
 mod go_duration;
+mod hints;
 mod plugin_args;
 mod plugins;
+mod position;
 mod profile;
 mod scheduler;
+mod suggest;
+mod validate;
+mod write;
 
+pub use decode::{
+    API_VERSION, ConfigKind, ElectionOverrides, KIND, Loaded, PLIMSOLL_API_VERSION, PLIMSOLL_KIND, decode, load,
+};
 pub use election::{ElectionConfig, ElectionConfigError, JITTER_FACTOR};
+pub use error::{ConfigError, Fault, FaultKind, Invalid, Problem};
 pub use extender::{ExtenderConfig, ExtenderTls, ManagedResource};
 pub use feature_gates::{FeatureGates, Gate, GateSpec, Stage};
+pub use field_error::{FieldError, FieldErrorKind, FieldErrors};
 pub use go_duration::{GoDuration, GoDurationError, parse_go_duration};
 pub use plugin_args::{
     DefaultPreemptionArgs, DefaultSpreadConstraint, DefaultingType, DynamicResourcesArgs, InterPodAffinityArgs,
@@ -22,5 +38,6 @@ pub use plugin_args::{
     UtilizationShapePoint, VolumeBindingArgs, WeightedLabel,
 };
 pub use plugins::{PluginRef, PluginSet, Plugins};
+pub use position::Position;
 pub use profile::{DEFAULT_SCHEDULER_NAME, MatchRule, PluginConfig, ProfileBackoff, ProfileConfig, ProfileExtras};
 pub use scheduler::{ClientConnection, SchedulerConfig};

@@ -1,8 +1,8 @@
 //! The arguments of the plugins that take any, one type for each `…Args` kind, with kube-scheduler's defaults.
 
-use std::time::Duration;
-
 use plimsoll_model::NodeAffinity;
+
+use crate::{FeatureGates, Gate, GoDuration};
 
 /// The arguments of one plugin.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,11 +32,11 @@ pub enum PluginArgs {
 }
 
 impl PluginArgs {
-    /// The defaults of an in-tree plugin; none when it takes no arguments.
-    pub fn default_of(plugin: &str) -> Option<Self> {
+    /// The defaults of a plugin that has a kind of arguments; none when it has not.
+    pub fn default_of(plugin: &str, gates: &FeatureGates) -> Option<Self> {
         Some(match plugin {
             "DefaultPreemption" => Self::DefaultPreemption(DefaultPreemptionArgs::default()),
-            "DynamicResources" => Self::DynamicResources(DynamicResourcesArgs::default()),
+            "DynamicResources" => Self::DynamicResources(DynamicResourcesArgs::with_gates(gates)),
             "InterPodAffinity" => Self::InterPodAffinity(InterPodAffinityArgs::default()),
             "NodeAffinity" => Self::NodeAffinity(NodeAffinityArgs::default()),
             "NodeResourcesBalancedAllocation" => {
@@ -44,9 +44,19 @@ impl PluginArgs {
             }
             "NodeResourcesFit" => Self::NodeResourcesFit(NodeResourcesFitArgs::default()),
             "PodTopologySpread" => Self::PodTopologySpread(PodTopologySpreadArgs::default()),
-            "VolumeBinding" => Self::VolumeBinding(VolumeBindingArgs::default()),
+            "VolumeBinding" => Self::VolumeBinding(VolumeBindingArgs::with_gates(gates)),
+            "ServiceAffinity" => Self::ServiceAffinity(ServiceAffinityArgs::default()),
+            "NodeLabel" => Self::NodeLabel(NodeLabelArgs::default()),
             _ => return None,
         })
+    }
+}
+
+impl PluginArgs {
+    /// Whether they are of the kind that a plugin of this name takes.
+    pub(crate) fn are_of(&self, plugin: &str) -> bool {
+        let wanted = Self::default_of(plugin, &FeatureGates::default());
+        wanted.is_none_or(|wanted| std::mem::discriminant(&wanted) == std::mem::discriminant(self))
     }
 }
 
@@ -72,17 +82,27 @@ impl Default for DefaultPreemptionArgs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DynamicResourcesArgs {
     /// For one node; zero is no limit.
-    pub filter_timeout: Option<Duration>,
+    pub filter_timeout: Option<GoDuration>,
     /// Until devices are ready for binding.
-    pub binding_timeout: Option<Duration>,
+    pub binding_timeout: Option<GoDuration>,
+}
+
+impl DynamicResourcesArgs {
+    /// The defaults: what is behind a gate that is off stays unset.
+    pub fn with_gates(gates: &FeatureGates) -> Self {
+        let conditions = gates.enabled(Gate::DRADeviceBindingConditions);
+        let status = gates.enabled(Gate::DRAResourceClaimDeviceStatus);
+        let set = |on: bool, seconds| on.then(|| GoDuration::from_secs(seconds));
+        Self {
+            filter_timeout: set(gates.enabled(Gate::DRASchedulerFilterTimeout), 10),
+            binding_timeout: set(conditions && status, 600),
+        }
+    }
 }
 
 impl Default for DynamicResourcesArgs {
     fn default() -> Self {
-        Self {
-            filter_timeout: Some(Duration::from_secs(10)),
-            binding_timeout: Some(Duration::from_mins(10)),
-        }
+        Self::with_gates(&FeatureGates::default())
     }
 }
 
@@ -172,6 +192,28 @@ pub enum ScoringStrategyType {
     Other(String),
 }
 
+impl ScoringStrategyType {
+    /// The strategy of that name.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "LeastAllocated" => Self::LeastAllocated,
+            "MostAllocated" => Self::MostAllocated,
+            "RequestedToCapacityRatio" => Self::RequestedToCapacityRatio,
+            _ => Self::Other(name.to_owned()),
+        }
+    }
+
+    /// Its name in a file.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::LeastAllocated => "LeastAllocated",
+            Self::MostAllocated => "MostAllocated",
+            Self::RequestedToCapacityRatio => "RequestedToCapacityRatio",
+            Self::Other(name) => name,
+        }
+    }
+}
+
 /// How nodes are scored by their free resources, and by which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoringStrategy {
@@ -220,6 +262,26 @@ pub enum DefaultingType {
     Other(String),
 }
 
+impl DefaultingType {
+    /// The one of that name.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "System" => Self::System,
+            "List" => Self::List,
+            _ => Self::Other(name.to_owned()),
+        }
+    }
+
+    /// Its name in a file.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::System => "System",
+            Self::List => "List",
+            Self::Other(name) => name,
+        }
+    }
+}
+
 /// A spread constraint for pods without any.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DefaultSpreadConstraint {
@@ -259,12 +321,25 @@ pub struct VolumeBindingArgs {
     pub shape: Vec<UtilizationShapePoint>,
 }
 
-impl Default for VolumeBindingArgs {
-    fn default() -> Self {
+impl VolumeBindingArgs {
+    /// The defaults: without the gate there is no shape.
+    pub fn with_gates(gates: &FeatureGates) -> Self {
+        let point = |utilization, score| UtilizationShapePoint { utilization, score };
+        let shape = if gates.enabled(Gate::StorageCapacityScoring) {
+            vec![point(0, 10), point(100, 0)]
+        } else {
+            Vec::new()
+        };
         Self {
             bind_timeout_seconds: 600,
-            shape: Vec::new(),
+            shape,
         }
+    }
+}
+
+impl Default for VolumeBindingArgs {
+    fn default() -> Self {
+        Self::with_gates(&FeatureGates::default())
     }
 }
 

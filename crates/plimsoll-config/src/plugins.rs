@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use crate::{FeatureGates, Gate};
 
 /// A plugin named in a profile.
@@ -26,6 +28,31 @@ pub struct PluginSet {
     pub enabled: Vec<PluginRef>,
     /// Names; `*` means all.
     pub disabled: Vec<String>,
+}
+
+impl PluginSet {
+    /// Defaults keep their order; one that the file enables too takes the file's weight in its place, and what the file
+    /// adds follows. A plugin both enabled and disabled is enabled.
+    fn merged(default: Self, given: Self) -> Self {
+        let disabled: Vec<String> = given.disabled.into_iter().chain(default.disabled).collect();
+        let is_disabled = |name: &str| disabled.iter().any(|disabled| disabled == name);
+        let mut kept = default.enabled;
+        kept.retain(|plugin| !is_disabled("*") && !is_disabled(&plugin.name));
+        let mut used = vec![false; given.enabled.len()];
+        for plugin in &mut kept {
+            // Of several entries of one name the last is the one that counts here.
+            if let Some(at) = given.enabled.iter().rposition(|given| given.name == plugin.name) {
+                plugin.clone_from(&given.enabled[at]);
+                used[at] = true;
+            }
+        }
+        let added = given.enabled.into_iter().zip(used).filter(|(_, used)| !used);
+        kept.extend(added.map(|(plugin, _)| plugin));
+        Self {
+            enabled: kept,
+            disabled,
+        }
+    }
 }
 
 macro_rules! plugin_sets {
@@ -130,6 +157,22 @@ impl Plugins {
             ..Self::default()
         }
     }
+
+    /// The sets of a file merged with the defaults: set by set, as kube-scheduler merges them.
+    pub(crate) fn merged(mut defaults: Self, mut given: Self) -> Self {
+        for ((_, default), (_, given)) in defaults.sets_mut().zip(given.sets_mut()) {
+            let merged = PluginSet::merged(std::mem::take(default), std::mem::take(given));
+            *default = merged;
+        }
+        defaults
+    }
+
+    /// The names enabled in any set, sorted.
+    pub fn enabled_names(&self) -> BTreeSet<&str> {
+        let enabled = self.sets().flat_map(|(_, set)| &set.enabled);
+        enabled.map(|plugin| plugin.name.as_str()).collect()
+    }
+
     /// Of the sets as a file writes them: the plugins that it enables by name, sorted. A `multiPoint` that begins with
     /// the whole list of defaults, as kube-scheduler's `--write-config-to` leaves it, restates them and asks for nothing.
     pub fn enabled_by_name(&self, gates: &FeatureGates) -> Vec<String> {

@@ -69,18 +69,32 @@ pub struct MatchRule {
 impl Default for ProfileConfig {
     /// kube-scheduler 1.36's default profile: same plugins, order, weights and arguments.
     fn default() -> Self {
-        let plugins = Plugins::default_profile(&FeatureGates::default());
-        let plugin_config = plugins
-            .multi_point
-            .enabled
-            .iter()
-            .filter_map(|plugin| {
-                Some(PluginConfig {
-                    name: plugin.name.clone(),
-                    args: PluginArgs::default_of(&plugin.name)?,
-                })
-            })
-            .collect();
+        Self::with_gates(&FeatureGates::default())
+    }
+}
+
+impl PluginConfig {
+    /// Adds defaulted entries for the enabled plugins that take arguments and were given none, in order of their names.
+    pub(crate) fn add_defaults(entries: &mut Vec<Self>, plugins: &Plugins, gates: &FeatureGates) {
+        for name in plugins.enabled_names() {
+            // Plugins of Plimsoll's own without arguments do nothing, so that there is nothing to add.
+            let upstream = crate::decode::args_version(name) == Some(crate::API_VERSION);
+            let missing = !entries.iter().any(|entry| entry.name == name);
+            let args = PluginArgs::default_of(name, gates).filter(|_| upstream && missing);
+            entries.extend(args.map(|args| Self {
+                name: name.to_owned(),
+                args,
+            }));
+        }
+    }
+}
+
+impl ProfileConfig {
+    /// The default profile under these gates.
+    pub fn with_gates(gates: &FeatureGates) -> Self {
+        let plugins = Plugins::default_profile(gates);
+        let mut plugin_config = Vec::new();
+        PluginConfig::add_defaults(&mut plugin_config, &plugins, gates);
         Self {
             scheduler_name: DEFAULT_SCHEDULER_NAME.to_owned(),
             percentage_of_nodes_to_score: None,
@@ -90,9 +104,7 @@ impl Default for ProfileConfig {
             extras: ProfileExtras::default(),
         }
     }
-}
 
-impl ProfileConfig {
     /// The arguments of a plugin, if it has any.
     pub fn args_of(&self, plugin: &str) -> Option<&PluginArgs> {
         self.plugin_config

@@ -1,0 +1,284 @@
+//! The arguments of plugins.
+
+use super::affinity::{label_selector, node_affinity};
+use super::cursor::{Cursor, Object, Scope};
+use super::kind::{API_VERSION, KIND, PLIMSOLL_API_VERSION, not_registered};
+use crate::document::Value;
+use crate::{
+    DefaultPreemptionArgs, DefaultSpreadConstraint, DefaultingType, DynamicResourcesArgs, FeatureGates,
+    InterPodAffinityArgs, NodeAffinityArgs, NodeLabelArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs,
+    PluginArgs, PluginConfig, PodTopologySpreadArgs, ResourceWeight, ScoringStrategy, ScoringStrategyType,
+    ServiceAffinityArgs, UtilizationShapePoint, VolumeBindingArgs, WeightedLabel,
+};
+
+/// Whether it is the kind of the arguments of one of kube-scheduler's plugins.
+pub(super) fn is_args_kind(kind: &str) -> bool {
+    let plugin = kind.strip_suffix("Args");
+    plugin.is_some_and(|plugin| version_of(plugin) == Some(API_VERSION))
+}
+
+/// The API version of the arguments of a plugin that has a kind for them.
+pub(crate) fn version_of(plugin: &str) -> Option<&'static str> {
+    match plugin {
+        "DefaultPreemption"
+        | "DynamicResources"
+        | "InterPodAffinity"
+        | "NodeAffinity"
+        | "NodeResourcesBalancedAllocation"
+        | "NodeResourcesFit"
+        | "PodTopologySpread"
+        | "VolumeBinding" => Some(API_VERSION),
+        "ServiceAffinity" | "NodeLabel" => Some(PLIMSOLL_API_VERSION),
+        _ => None,
+    }
+}
+
+/// An entry of `pluginConfig`, given the profile's place and its own.
+pub(super) fn plugin_config(cursor: Cursor<'_>, (profile, at): (usize, usize), gates: &FeatureGates) -> PluginConfig {
+    let Some(mut object) = cursor.object() else {
+        return PluginConfig {
+            name: String::new(),
+            args: PluginArgs::Raw(serde_json::Value::Null),
+        };
+    };
+    let name = object.text("name").unwrap_or_default();
+    let args = object.get("args");
+    object.finish();
+    let Some(default) = PluginArgs::default_of(&name, gates) else {
+        let raw = args.map(|args| args.node.to_json()).unwrap_or_default();
+        return PluginConfig {
+            name,
+            args: PluginArgs::Raw(raw),
+        };
+    };
+    let args = match args {
+        None => default,
+        Some(args) => {
+            let place = format!("decoding .profiles[{profile}].pluginConfig[{at}]: ");
+            let decoding = format!("decoding args for plugin {name}: ");
+            let scope = Scope {
+                strict: format!("{place}strict decoding error: {decoding}strict decoding error: "),
+                wrong: format!("{place}{decoding}"),
+                path: args.path.len() + 1,
+            };
+            typed(&name, &args.within(&scope), &place, gates).unwrap_or(default)
+        }
+    };
+    PluginConfig { name, args }
+}
+
+fn typed(plugin: &str, cursor: &Cursor<'_>, place: &str, gates: &FeatureGates) -> Option<PluginArgs> {
+    if !matches!(cursor.node.value, Value::Map(_)) {
+        cursor.wrong(&format!(
+            "couldn't get version/kind; json parse error: cannot read {} as object",
+            cursor.node.kind()
+        ));
+        return None;
+    }
+    let mut object = cursor.clone().object()?;
+    if !has_kind_of(plugin, cursor, &mut object, place) {
+        return None;
+    }
+    let args = match plugin {
+        "DefaultPreemption" => PluginArgs::DefaultPreemption(default_preemption(&mut object)),
+        "DynamicResources" => PluginArgs::DynamicResources(dynamic_resources(&mut object, gates)),
+        "InterPodAffinity" => PluginArgs::InterPodAffinity(inter_pod_affinity(&mut object)),
+        "NodeAffinity" => PluginArgs::NodeAffinity(NodeAffinityArgs {
+            added_affinity: object.object("addedAffinity").map(node_affinity),
+        }),
+        "NodeResourcesBalancedAllocation" => {
+            PluginArgs::NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs {
+                resources: resources(&mut object),
+            })
+        }
+        "NodeResourcesFit" => PluginArgs::NodeResourcesFit(node_resources_fit(&mut object)),
+        "PodTopologySpread" => PluginArgs::PodTopologySpread(pod_topology_spread(&mut object)),
+        "VolumeBinding" => PluginArgs::VolumeBinding(volume_binding(&mut object, gates)),
+        "ServiceAffinity" => PluginArgs::ServiceAffinity(ServiceAffinityArgs {
+            affinity_labels: object.texts("affinityLabels"),
+            anti_affinity_labels_preference: weighted_labels(&mut object, "antiAffinityLabelsPreference"),
+        }),
+        "NodeLabel" => PluginArgs::NodeLabel(NodeLabelArgs {
+            present_labels: object.texts("presentLabels"),
+            absent_labels: object.texts("absentLabels"),
+            present_labels_preference: weighted_labels(&mut object, "presentLabelsPreference"),
+            absent_labels_preference: weighted_labels(&mut object, "absentLabelsPreference"),
+        }),
+        _ => return None,
+    };
+    object.finish();
+    Some(args)
+}
+
+/// Notes it when the arguments say that they are something else.
+fn has_kind_of(plugin: &str, cursor: &Cursor<'_>, object: &mut Object<'_>, place: &str) -> bool {
+    let own_version = version_of(plugin).unwrap_or(API_VERSION);
+    let own_kind = format!("{plugin}Args");
+    let kind = object.text("kind").filter(|kind| !kind.is_empty());
+    let version = object.text("apiVersion").filter(|version| !version.is_empty());
+    let kind = kind.unwrap_or_else(|| own_kind.clone());
+    let version = version.unwrap_or_else(|| own_version.to_owned());
+    if kind == own_kind && version == own_version {
+        return true;
+    }
+    let known =
+        version == API_VERSION && (kind == KIND || is_args_kind(&kind)) || version == own_version && kind == own_kind;
+    if known {
+        let group = |version: &str| version.split('/').next().unwrap_or_default().to_owned();
+        let why = format!(
+            "args for plugin {plugin} were not of type {own_kind}.{}, got {kind}.{}",
+            group(own_version),
+            group(&version)
+        );
+        cursor.wrong_whole(
+            place,
+            &why,
+            Some(format!("leave apiVersion and kind out, or write {own_kind}")),
+        );
+    } else {
+        let why = format!("decoding args for plugin {plugin}: {}", not_registered(&kind, &version));
+        let hint = format!("leave apiVersion and kind out, or write {own_version} and {own_kind}");
+        cursor.wrong_whole(place, &why, Some(hint));
+    }
+    false
+}
+
+fn default_preemption(object: &mut Object<'_>) -> DefaultPreemptionArgs {
+    let default = DefaultPreemptionArgs::default();
+    DefaultPreemptionArgs {
+        min_candidate_nodes_percentage: object
+            .int32("minCandidateNodesPercentage")
+            .unwrap_or(default.min_candidate_nodes_percentage),
+        min_candidate_nodes_absolute: object
+            .int32("minCandidateNodesAbsolute")
+            .unwrap_or(default.min_candidate_nodes_absolute),
+    }
+}
+
+fn dynamic_resources(object: &mut Object<'_>, gates: &FeatureGates) -> DynamicResourcesArgs {
+    let default = DynamicResourcesArgs::with_gates(gates);
+    DynamicResourcesArgs {
+        filter_timeout: object.duration("filterTimeout").or(default.filter_timeout),
+        binding_timeout: object.duration("bindingTimeout").or(default.binding_timeout),
+    }
+}
+
+fn inter_pod_affinity(object: &mut Object<'_>) -> InterPodAffinityArgs {
+    let default = InterPodAffinityArgs::default();
+    InterPodAffinityArgs {
+        hard_pod_affinity_weight: object
+            .int32("hardPodAffinityWeight")
+            .unwrap_or(default.hard_pod_affinity_weight),
+        ignore_preferred_terms_of_existing_pods: object
+            .boolean("ignorePreferredTermsOfExistingPods")
+            .unwrap_or(default.ignore_preferred_terms_of_existing_pods),
+    }
+}
+
+fn node_resources_fit(object: &mut Object<'_>) -> NodeResourcesFitArgs {
+    let strategy = object.object("scoringStrategy").map(scoring_strategy);
+    NodeResourcesFitArgs {
+        ignored_resources: object.texts("ignoredResources"),
+        ignored_resource_groups: object.texts("ignoredResourceGroups"),
+        scoring_strategy: strategy.or_else(|| NodeResourcesFitArgs::default().scoring_strategy),
+    }
+}
+
+fn scoring_strategy(mut object: Object<'_>) -> ScoringStrategy {
+    let kind = object.text("type").unwrap_or_default();
+    let strategy = ScoringStrategy {
+        kind: ScoringStrategyType::of(&kind),
+        resources: resources(&mut object),
+        requested_to_capacity_ratio: object.object("requestedToCapacityRatio").map(|mut object| {
+            let shape = shape(&mut object);
+            object.finish();
+            shape
+        }),
+    };
+    object.finish();
+    strategy
+}
+
+/// Resources with their weights: `cpu` and `memory` when there are none, and weight 1 where there is none.
+fn resources(object: &mut Object<'_>) -> Vec<ResourceWeight> {
+    let items = object.items("resources");
+    if items.is_empty() {
+        return ResourceWeight::cpu_and_memory();
+    }
+    let resource = |cursor: Cursor<'_>| {
+        let Some(mut object) = cursor.object() else {
+            return ResourceWeight::new("", 1);
+        };
+        let name = object.text("name").unwrap_or_default();
+        let weight = object.int64("weight").filter(|weight| *weight != 0).unwrap_or(1);
+        object.finish();
+        ResourceWeight::new(name, weight)
+    };
+    items.into_iter().map(resource).collect()
+}
+
+fn shape(object: &mut Object<'_>) -> Vec<UtilizationShapePoint> {
+    let point = |cursor: Cursor<'_>| {
+        let mut object = cursor.object()?;
+        let point = UtilizationShapePoint {
+            utilization: object.int32("utilization").unwrap_or_default(),
+            score: object.int32("score").unwrap_or_default(),
+        };
+        object.finish();
+        Some(point)
+    };
+    object.items("shape").into_iter().filter_map(point).collect()
+}
+
+fn pod_topology_spread(object: &mut Object<'_>) -> PodTopologySpreadArgs {
+    let constraints = object.items("defaultConstraints");
+    let kind = object.text("defaultingType").filter(|kind| !kind.is_empty());
+    PodTopologySpreadArgs {
+        default_constraints: constraints.into_iter().map(spread_constraint).collect(),
+        defaulting_type: kind.map(|kind| DefaultingType::of(&kind)).unwrap_or_default(),
+    }
+}
+
+fn spread_constraint(cursor: Cursor<'_>) -> DefaultSpreadConstraint {
+    let Some(mut object) = cursor.object() else {
+        return DefaultSpreadConstraint::default();
+    };
+    let constraint = DefaultSpreadConstraint {
+        max_skew: object.int32("maxSkew").unwrap_or_default(),
+        topology_key: object.text("topologyKey").unwrap_or_default(),
+        when_unsatisfiable: object.text("whenUnsatisfiable").unwrap_or_default(),
+        min_domains: object.int32("minDomains"),
+        node_affinity_policy: object.text("nodeAffinityPolicy"),
+        node_taints_policy: object.text("nodeTaintsPolicy"),
+        match_label_keys: object.texts("matchLabelKeys"),
+        has_selector: object.object("labelSelector").map(label_selector).is_some(),
+    };
+    object.finish();
+    constraint
+}
+
+fn volume_binding(object: &mut Object<'_>, gates: &FeatureGates) -> VolumeBindingArgs {
+    let default = VolumeBindingArgs::with_gates(gates);
+    let shape = shape(object);
+    VolumeBindingArgs {
+        bind_timeout_seconds: object
+            .int64("bindTimeoutSeconds")
+            .unwrap_or(default.bind_timeout_seconds),
+        shape: if shape.is_empty() { default.shape } else { shape },
+    }
+}
+
+/// Labels with their weights; one that stands there alone weighs 1.
+fn weighted_labels(object: &mut Object<'_>, field: &'static str) -> Vec<WeightedLabel> {
+    let label = |cursor: Cursor<'_>| {
+        if !matches!(cursor.node.value, Value::Map(_)) {
+            return Some(WeightedLabel::new(cursor.text()?, 1));
+        }
+        let mut object = cursor.object()?;
+        let label = object.text("label").unwrap_or_default();
+        let weight = object.int32("weight").unwrap_or(1);
+        object.finish();
+        Some(WeightedLabel::new(label, weight))
+    };
+    object.items(field).into_iter().filter_map(label).collect()
+}

@@ -1,0 +1,127 @@
+use std::fmt;
+
+/// A value that is not allowed, worded as Kubernetes words it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldError {
+    /// Which field, such as `profiles[0].schedulerName`.
+    pub field: String,
+    /// In which way it is wrong.
+    pub kind: FieldErrorKind,
+    /// More about it; may be empty.
+    pub detail: String,
+}
+
+/// In which way a value is wrong. Values are shown as JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FieldErrorKind {
+    /// It is missing.
+    Required,
+    /// It must not be there.
+    Forbidden,
+    /// It is not allowed.
+    Invalid(serde_json::Value),
+    /// Another one is the same.
+    Duplicate(serde_json::Value),
+    /// It is none of a known few.
+    NotSupported(serde_json::Value),
+}
+
+impl FieldError {
+    pub(crate) fn required(field: impl Into<String>, detail: &str) -> Self {
+        Self {
+            field: field.into(),
+            kind: FieldErrorKind::Required,
+            detail: detail.to_owned(),
+        }
+    }
+
+    pub(crate) fn forbidden(field: impl Into<String>, detail: &str) -> Self {
+        Self {
+            field: field.into(),
+            kind: FieldErrorKind::Forbidden,
+            detail: detail.to_owned(),
+        }
+    }
+
+    pub(crate) fn invalid(
+        field: impl Into<String>,
+        value: impl Into<serde_json::Value>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self {
+            field: field.into(),
+            kind: FieldErrorKind::Invalid(value.into()),
+            detail: detail.into(),
+        }
+    }
+
+    pub(crate) fn duplicate(field: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
+        Self {
+            field: field.into(),
+            kind: FieldErrorKind::Duplicate(value.into()),
+            detail: String::new(),
+        }
+    }
+
+    pub(crate) fn not_supported(field: impl Into<String>, value: &str, supported: &[&str]) -> Self {
+        let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
+        Self {
+            field: field.into(),
+            kind: FieldErrorKind::NotSupported(value.into()),
+            detail: format!("supported values: {}", supported.join(", ")),
+        }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.field)?;
+        match &self.kind {
+            FieldErrorKind::Required => f.write_str("Required value")?,
+            FieldErrorKind::Forbidden => f.write_str("Forbidden")?,
+            FieldErrorKind::Invalid(value) => write!(f, "Invalid value: {value}")?,
+            FieldErrorKind::Duplicate(value) => write!(f, "Duplicate value: {value}")?,
+            FieldErrorKind::NotSupported(value) => write!(f, "Unsupported value: {value}")?,
+        }
+        if self.detail.is_empty() {
+            return Ok(());
+        }
+        write!(f, ": {}", self.detail)
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+/// Several errors as one text: one alone, several in brackets, equal ones once.
+pub(crate) fn aggregate<'e>(errors: impl Iterator<Item = &'e FieldError>) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for error in errors {
+        let text = error.to_string();
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    match texts.as_slice() {
+        [only] => only.clone(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}
+
+/// Several values that are not allowed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FieldErrors(pub Vec<FieldError>);
+
+impl FieldErrors {
+    /// Fails if there are any.
+    pub(crate) fn none_of(errors: Vec<FieldError>) -> Result<(), Self> {
+        if errors.is_empty() { Ok(()) } else { Err(Self(errors)) }
+    }
+}
+
+impl fmt::Display for FieldErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&aggregate(self.0.iter()))
+    }
+}
+
+impl std::error::Error for FieldErrors {}
