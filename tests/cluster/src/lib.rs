@@ -14,6 +14,7 @@
 mod binary;
 mod bind_gate;
 mod cluster;
+pub mod deployment;
 mod explain;
 pub mod fixtures;
 mod history;

@@ -59,7 +59,7 @@ impl Scheduler {
     }
 
     /// Where the program is on this machine.
-    pub(crate) fn program(self, control_plane: &ControlPlane) -> anyhow::Result<PathBuf> {
+    pub fn program(self, control_plane: &ControlPlane) -> anyhow::Result<PathBuf> {
         match self {
             Self::Plimsoll => binary::plimsoll(),
             Self::KubeScheduler => control_plane
