@@ -373,6 +373,7 @@ impl SchedulingCycleState {
                 self.attempted.remove(&pod.uid);
                 self.settle(&pod, QueueOutcome::Dropped);
             }
+            Notice::Unmatched { pod } => self.report_unmatched(&pod),
             Notice::Released { .. } => {
                 let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
                 self.queue.tell(QueueMessage::Observe(freed));

@@ -12,6 +12,8 @@ use crate::nominations::Contender;
 use crate::plan::Plan;
 
 mod explain;
+mod post_filter;
+mod sampling;
 mod scoring;
 
 /// Which nodes a filter pass looks at.
@@ -44,6 +46,11 @@ pub(crate) struct Cycle {
     pub(crate) state: CycleState,
     pub(crate) verdicts: Verdicts,
     candidates: NodeSet,
+    /// How many nodes were looked at in search of feasible ones.
+    pub(crate) evaluated: usize,
+    entered: Option<Scope>,
+    /// The node that the pod was nominated to and that will not do.
+    turned_down: Option<NodeIndex>,
     scope: NodeSet,
     skip_filter: Vec<bool>,
     /// Pre-filters that named the only nodes that will do.
@@ -64,6 +71,9 @@ impl Cycle {
             state: CycleState::new(),
             verdicts: Verdicts::default(),
             candidates: NodeSet::new(),
+            evaluated: 0,
+            entered: None,
+            turned_down: None,
             scope: NodeSet::new(),
             skip_filter: Vec::new(),
             restricting: Vec::new(),
@@ -101,6 +111,8 @@ impl Cycle {
         };
         self.candidates.clone_from(columns.nodes());
         self.restricting.clear();
+        self.entered = None;
+        self.turned_down = None;
         self.skip_filter.clear();
         self.skip_filter.resize(plan.profile.filter.len(), false);
         let mut rejection = None;
@@ -165,8 +177,15 @@ impl Cycle {
 
     /// The nodes that a pass looks at.
     pub(crate) fn enter(&mut self, scope: Scope) -> &NodeSet {
+        if let (Scope::All, Some(Scope::Nominated(node))) = (scope, self.entered) {
+            self.turned_down = self.verdicts.of(node).filter().map(|_| node);
+        }
+        self.entered = Some(scope);
         match scope {
-            Scope::All => self.scope.clone_from(&self.candidates),
+            Scope::All => {
+                self.evaluated = self.candidates.len();
+                self.scope.clone_from(&self.candidates);
+            }
             Scope::Nominated(node) => {
                 self.scope.clear();
                 self.scope.insert(node);

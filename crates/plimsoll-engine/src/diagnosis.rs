@@ -1,16 +1,5 @@
-use compact_str::CompactString;
+use plimsoll_framework::Nomination;
 use plimsoll_model::Seq;
-
-/// What is to happen to the pod's `status.nominatedNodeName`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Nomination {
-    /// It stays as it is.
-    Keep,
-    /// It is emptied.
-    Clear,
-    /// It names this node.
-    Set(CompactString),
-}
 
 /// Why no node will do.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,13 +12,15 @@ use crate::claim::{Input, Sight};
 use crate::cycle::Cycle;
 use crate::ledger::Ledger;
 use crate::nominations::Nominations;
-use crate::plan::Plan;
+use crate::plan::Plans;
 use crate::record::Records;
 use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 
 mod attempt;
 mod claiming;
+mod membership;
 mod reconfigure;
+mod sampling;
 mod settling;
 mod trial;
 
@@ -27,12 +29,16 @@ mod trial;
 /// The columns do not change under a cycle that waits for an effect: changes, and room given up by claims, are held back
 /// until the cycle goes on.
 pub struct Engine {
-    plans: Vec<Arc<Plan>>,
+    plans: Plans,
     ledger: Ledger,
     nominations: Nominations,
     records: Records,
     ties: ChaCha8Rng,
     applied: Seq,
+    /// Where the next search for feasible nodes begins in the order of nodes, for profiles that do not look at all.
+    next_start: usize,
+    /// Pods that no profile takes, and whose users have not been told so.
+    untold: Vec<Arc<Pod>>,
     /// The cycle that waits for an effect.
     cycle: Option<Box<Cycle>>,
     /// Buffers of the last cycle.
@@ -48,7 +54,7 @@ enum Held {
     Change(Change),
     Recount(Uid),
     Notice(Notice),
-    Plans(Vec<Arc<Plan>>, Seq),
+    Plans(Plans, Seq),
 }
 
 /// What the cache-size gauges show.
@@ -66,12 +72,14 @@ impl Engine {
     /// An engine that knows of no object yet. Equal seeds and equal calls give equal decisions.
     pub fn new(profiles: Vec<Arc<Profile>>, seed: u64) -> Self {
         Self {
-            plans: plans(profiles),
+            plans: Plans::new(profiles),
             ledger: Ledger::default(),
             nominations: Nominations::default(),
             records: Records::default(),
             ties: ChaCha8Rng::seed_from_u64(seed),
             applied: Seq::ZERO,
+            next_start: 0,
+            untold: Vec::new(),
             cycle: None,
             spare: None,
             held: VecDeque::new(),
@@ -201,12 +209,6 @@ impl Engine {
         }
     }
 
-    fn plan_for(&self, pod: &Pod) -> Option<&Arc<Plan>> {
-        self.plans
-            .iter()
-            .find(|plan| plan.profile.scheduler_name == *pod.spec.scheduler_name)
-    }
-
     fn release_held(&mut self, now: Moment, out: &mut Vec<Notice>) {
         // One by one: should one bring a plugin to panic, the others are not lost.
         while let Some(held) = self.held.pop_front() {
@@ -226,9 +228,13 @@ impl Engine {
             Delta::PodAdded(pod) => self.on_pod(None, pod, now, out),
             Delta::PodUpdated { old, new } => self.on_pod(Some(old), new, now, out),
             Delta::PodDeleted(pod) => self.on_pod_deleted(pod, now, out),
-            Delta::NamespaceChanged { old, new } => self.ledger.change_namespace(old.as_ref(), new.as_ref()),
+            Delta::NamespaceChanged { old, new } => {
+                self.ledger.change_namespace(old.as_ref(), new.as_ref());
+                self.on_namespace(old.as_deref(), new.as_deref());
+            }
             Delta::WorkloadSelectorChanged { old, new } => self.ledger.change_workload(old.as_ref(), new.as_ref()),
         }
+        self.tell_unmatched(out);
         self.applied = change.seq;
     }
 
@@ -241,8 +247,8 @@ impl Engine {
         let claim = self.ledger.claim_of(&new.uid);
         if new.node_name().is_some() {
             self.nominations.remove(&new.uid);
-        } else if claim.is_none() && self.plan_for(new).is_some() {
-            self.nominations.observe(old.map(Arc::as_ref), new);
+        } else if claim.is_none() {
+            self.on_waiting(old.map(Arc::as_ref), new);
         }
         if let Some(claim) = claim {
             let sight = match new.node_name() {
@@ -264,13 +270,6 @@ impl Engine {
         }
         self.ledger.recount(&pod.uid);
     }
-}
-
-fn plans(profiles: Vec<Arc<Profile>>) -> Vec<Arc<Plan>> {
-    profiles
-        .into_iter()
-        .map(|profile| Arc::new(Plan::new(profile)))
-        .collect()
 }
 
 impl fmt::Debug for Engine {

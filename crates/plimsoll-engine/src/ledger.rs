@@ -4,10 +4,11 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use plimsoll_model::columns::Columns;
+use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Footprint, Namespace, Node, ObjectName, Pod, Uid, WorkloadKind, WorkloadSelector};
 
 use crate::ClaimId;
+use crate::node_order::NodeOrder;
 
 /// Who counts where: the objects as the stream told them, what claims hold, and the columns that follow from both.
 ///
@@ -20,6 +21,7 @@ pub(crate) struct Ledger {
     workloads: BTreeMap<(WorkloadKind, ObjectName), Arc<WorkloadSelector>>,
     pods: HashMap<Uid, Entry, FixedState>,
     columns: Columns,
+    order: NodeOrder,
     counted: usize,
 }
 
@@ -51,6 +53,11 @@ impl Ledger {
         &mut self.columns
     }
 
+    /// The rows of all nodes, in the order in which kube-scheduler looks at nodes.
+    pub(crate) fn node_order(&mut self) -> &[NodeIndex] {
+        self.order.rows(&self.columns)
+    }
+
     pub(crate) fn node_count(&self) -> usize {
         self.nodes.len()
     }
@@ -80,11 +87,13 @@ impl Ledger {
 
     pub(crate) fn set_node(&mut self, node: &Arc<Node>) {
         self.columns.set_node(node);
+        self.order.set(node);
         self.nodes.insert(node.name.clone(), Arc::clone(node));
     }
 
     pub(crate) fn remove_node(&mut self, name: &str) {
         self.columns.remove_node(name);
+        self.order.remove(name);
         self.nodes.remove(name);
     }
 
@@ -170,6 +179,7 @@ impl Ledger {
     /// Makes the columns anew from objects and holds, whatever was in them.
     pub(crate) fn rebuild(&mut self) {
         self.columns = Columns::new();
+        self.order.forget_rows();
         self.counted = 0;
         for namespace in self.namespaces.values() {
             self.columns.set_namespace(namespace);

@@ -90,6 +90,12 @@ pub enum Notice {
         /// The pod.
         pod: Arc<Pod>,
     },
+    /// The pod's scheduler name is ours, but by its labels and its namespace's labels no profile takes it: it stays pending
+    /// until these or the configuration change. Said once each time it comes to that.
+    Unmatched {
+        /// The pod.
+        pod: Arc<Pod>,
+    },
     /// A claim gave up its room, and the columns show it: as good as the deletion of an assigned pod.
     Released {
         /// The pod that held it.

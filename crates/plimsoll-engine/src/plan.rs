@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use plimsoll_framework::{Bind, Profile};
+use plimsoll_framework::{Bind, Membership, Profile, ProfileIndex};
+use plimsoll_model::{Labels, Pod};
+
+use crate::sampling::nodes_to_find;
 
 /// A profile with what a cycle would otherwise look up by name each time.
 pub(crate) struct Plan {
@@ -44,7 +47,54 @@ impl Plan {
         }
     }
 
+    /// After how many feasible ones of these nodes to look no further; none when all are to be looked at. Without anybody to
+    /// tell them apart one will do.
+    pub(crate) fn nodes_to_find(&self, nodes: usize) -> Option<usize> {
+        let percentage = self.profile.percentage_of_nodes_to_score?;
+        let any_will_do = self.profile.score.is_empty() && self.profile.effect_filter.is_empty();
+        Some(if any_will_do {
+            1
+        } else {
+            nodes_to_find(percentage, nodes)
+        })
+    }
+
     pub(crate) fn binds(&self) -> impl Iterator<Item = &Arc<dyn Bind>> {
         self.profile.bind.iter()
+    }
+}
+
+/// The plans of all profiles.
+#[derive(Default)]
+pub(crate) struct Plans {
+    plans: Vec<Arc<Plan>>,
+    index: ProfileIndex,
+}
+
+impl Plans {
+    pub(crate) fn new(profiles: Vec<Arc<Profile>>) -> Self {
+        let index = ProfileIndex::new(profiles.iter().map(Arc::as_ref));
+        let plans = profiles.into_iter().map(|profile| Arc::new(Plan::new(profile)));
+        Self {
+            plans: plans.collect(),
+            index,
+        }
+    }
+
+    pub(crate) fn index(&self) -> &ProfileIndex {
+        &self.index
+    }
+
+    /// The plan of a pod whose namespace has these labels.
+    pub(crate) fn of(&self, pod: &Pod, namespace: Option<&Labels>) -> Option<&Arc<Plan>> {
+        self.get(self.index.membership(pod, namespace))
+    }
+
+    pub(crate) fn contains(&self, plan: &Arc<Plan>) -> bool {
+        self.plans.iter().any(|own| Arc::ptr_eq(own, plan))
+    }
+
+    fn get(&self, membership: Membership) -> Option<&Arc<Plan>> {
+        self.plans.get(membership.profile()?)
     }
 }

@@ -19,6 +19,8 @@ mod registry;
 mod status;
 mod verdicts;
 
+pub use plimsoll_config::MatchRule;
+
 pub use cluster_event::{Action, ClusterEvent, EventResource};
 pub use cycle_state::CycleState;
 pub use effect::{Effect, EffectReply, EffectRequest};

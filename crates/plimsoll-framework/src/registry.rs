@@ -89,6 +89,7 @@ impl fmt::Debug for Registry {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_config::InterPodAffinityArgs;
     use serde::Deserialize;
 
     use super::*;
@@ -131,7 +132,7 @@ mod tests {
         assert_eq!(decode(Some(raw(r#"{"seedOfLuck": 7}"#))), Ok(Args { seed_of_luck: 7 }));
         let error = decode(Some(raw(r#"{"seed": 7}"#))).unwrap_err();
         assert!(error.starts_with("decoding args: unknown field `seed`"), "{error}");
-        let other = PluginArgs::default_of("NodeAffinity").unwrap();
-        assert!(decode(Some(other)).is_err());
+        let other = PluginArgs::InterPodAffinity(InterPodAffinityArgs::default());
+        assert_eq!(decode(Some(other)).unwrap_err(), "args are those of an in-tree plugin");
     }
 }

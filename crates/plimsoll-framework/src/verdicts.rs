@@ -91,6 +91,14 @@ impl Verdicts {
         FilterPass { verdicts: self, filter }
     }
 
+    /// Takes back what was judged of a node: it is neither feasible nor rejected, as if nobody had looked at it.
+    pub fn forget(&mut self, node: NodeIndex) {
+        self.feasible.remove(node);
+        if let Some(slot) = self.column.get_mut(node.as_usize()) {
+            *slot = Verdict::default();
+        }
+    }
+
     /// Rejects a node with a verdict decided elsewhere, for example in a pass with nominated pods added.
     pub fn reject(&mut self, node: NodeIndex, verdict: Verdict) {
         if self.feasible.remove(node)

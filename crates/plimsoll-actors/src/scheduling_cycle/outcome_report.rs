@@ -90,6 +90,15 @@ impl SchedulingCycleState {
         );
     }
 
+    /// No profile takes the pod, so that nobody will try it.
+    pub(super) fn report_unmatched(&mut self, pod: &Pod) {
+        let note = format!(
+            "no profile of scheduler {} takes this pod: its labels and its namespace's labels match none of their rules",
+            pod.spec.scheduler_name
+        );
+        self.tell_user(pod, EventType::Warning, "FailedScheduling", "Scheduling", note);
+    }
+
     /// The pod had a node and is certainly not bound there.
     pub(super) fn fail_after_choice(&mut self, pod: &Pod, failure: Failure, now: Moment) {
         let back = if failure.reason == FailureReason::Unschedulable {

@@ -144,7 +144,9 @@ impl Engine {
             Look::Candidates => Flow::Go(Stage::Filter(self.first_scope(cycle))),
             Look::Rejected(status) => {
                 let columns = self.ledger.columns();
-                Flow::Done(Outcome::Unschedulable(cycle.explain_rejection(&status, columns)))
+                let mut diagnosis = cycle.explain_rejection(&status, columns);
+                cycle.post_filter(&mut diagnosis, Some(&status), columns, now);
+                Flow::Done(Outcome::Unschedulable(diagnosis))
             }
             Look::Failed(message) => Flow::Done(failed(cycle, message)),
         }
@@ -171,7 +173,12 @@ impl Engine {
 
     fn filter(&mut self, cycle: &mut Cycle, scope: Scope, now: Moment) -> Flow {
         match self.filter_pass(cycle, scope, now) {
-            Ok(()) => Flow::Go(Stage::Effects(scope, 0)),
+            Ok(()) => {
+                if scope == Scope::All {
+                    self.sample(cycle);
+                }
+                Flow::Go(Stage::Effects(scope, 0))
+            }
             // Whatever is wrong with the nominated node, the others are still to be tried.
             Err(_) if scope != Scope::All => Flow::Go(Stage::Filter(Scope::All)),
             Err(message) => Flow::Done(failed(cycle, message)),
@@ -209,7 +216,7 @@ impl Engine {
             })),
             (Scope::Nominated(_), ..) => Flow::Go(Stage::Filter(Scope::All)),
             (Scope::All, 1, Some(node)) => {
-                let evaluated = cycle.candidates().len();
+                let evaluated = cycle.evaluated;
                 Flow::Go(Stage::Settle(Choice {
                     node,
                     evaluated,
@@ -217,14 +224,19 @@ impl Engine {
                 }))
             }
             (Scope::All, _, Some(_)) => Flow::Go(Stage::Rank),
-            (Scope::All, _, None) => Flow::Done(Outcome::Unschedulable(cycle.explain(self.ledger.columns(), now))),
+            (Scope::All, _, None) => {
+                let columns = self.ledger.columns();
+                let mut diagnosis = cycle.explain(columns, now);
+                cycle.post_filter(&mut diagnosis, None, columns, now);
+                Flow::Done(Outcome::Unschedulable(diagnosis))
+            }
         }
     }
 
     fn rank(&mut self, cycle: &mut Cycle, now: Moment) -> Flow {
         match cycle.rank(self.ledger.columns(), now, &mut self.ties) {
             Ok(Some(node)) => {
-                let (evaluated, feasible) = (cycle.candidates().len(), cycle.verdicts.feasible().len());
+                let (evaluated, feasible) = (cycle.evaluated, cycle.verdicts.feasible().len());
                 Flow::Go(Stage::Settle(Choice {
                     node,
                     evaluated,

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use plimsoll_framework::Profile;
 use plimsoll_model::Seq;
 
-use super::{Engine, Held, plans};
+use super::{Engine, Held};
 use crate::cycle::Cycle;
-use crate::plan::Plan;
+use crate::plan::Plans;
 
 impl Engine {
     /// Decides with other profiles from here on. `seq` is the number of the switch in the stream of changes; the queue
@@ -14,7 +14,7 @@ impl Engine {
     /// A cycle that waits for an effect ends with the profile that it began with, and the switch comes after it; so do
     /// claims with theirs, whatever they wait for.
     pub fn reconfigure(&mut self, profiles: Vec<Arc<Profile>>, seq: Seq) {
-        let plans = plans(profiles);
+        let plans = Plans::new(profiles);
         if self.cycle.is_some() {
             self.held.push_back(Held::Plans(plans, seq));
         } else {
@@ -22,23 +22,19 @@ impl Engine {
         }
     }
 
-    pub(super) fn switch(&mut self, plans: Vec<Arc<Plan>>, seq: Seq) {
+    pub(super) fn switch(&mut self, plans: Plans, seq: Seq) {
         self.plans = plans;
         // Its buffers serve any plan, but it would keep plugins alive that nobody uses.
         self.spare = None;
         for pod in self.ledger.waiting() {
-            if self.plan_for(&pod).is_none() {
-                self.nominations.remove(&pod.uid);
-            } else if self.nominations.node_of(&pod.uid).is_none() {
-                self.nominations.observe(None, &pod);
-            }
+            self.judge_membership(&pod);
         }
         self.applied = seq;
     }
 
     /// Says how much the judgement knows: of the switch nothing, when it is made with a profile from before it.
     pub(super) fn note_judgement(&self, cycle: &mut Cycle) {
-        if self.plans.iter().any(|plan| Arc::ptr_eq(plan, &cycle.plan)) {
+        if self.plans.contains(&cycle.plan) {
             cycle.judged_at = self.applied;
         }
     }

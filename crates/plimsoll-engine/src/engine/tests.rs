@@ -6,12 +6,16 @@ use super::*;
 use crate::{ClaimState, Diagnosis, Failure, FailureReason, Nomination, Placement, ReadResult};
 
 mod choosing;
+mod codes;
 mod fixture;
+mod matching;
 mod parking;
 mod poison;
+mod post_filtering;
 mod properties;
 mod reconfiguring;
 mod resuming;
+mod sampling;
 mod selecting;
 mod settling;
 mod trials;

@@ -58,7 +58,11 @@ pub(super) struct Cluster {
 
 impl Cluster {
     pub(super) fn new(profile: Profile) -> Self {
-        let engine = Engine::new(vec![Arc::new(profile)], 7);
+        Self::of(vec![profile])
+    }
+
+    pub(super) fn of(profiles: Vec<Profile>) -> Self {
+        let engine = Engine::new(profiles.into_iter().map(Arc::new).collect(), 7);
         Self {
             engine,
             now: Moment::ZERO,
@@ -146,6 +150,7 @@ impl Cluster {
             Notice::BindFailed { .. } => "failed",
             Notice::PodGone { .. } => "gone",
             Notice::Released { .. } => "released",
+            Notice::Unmatched { .. } => "unmatched",
         };
         self.out.drain(..).map(name).collect()
     }
@@ -423,6 +428,12 @@ impl ProfileBuilder {
             bind: vec![Arc::new(Binder)],
             post_bind: Vec::new(),
         })
+    }
+
+    /// What the test wants besides.
+    pub(super) fn with(mut self, change: impl FnOnce(&mut Profile)) -> Self {
+        change(&mut self.0);
+        self
     }
 
     pub(super) fn build(self) -> Profile {
