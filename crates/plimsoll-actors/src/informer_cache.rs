@@ -7,22 +7,26 @@
 //! up, so that a slow cycle slows the watch down instead of growing a mailbox.
 
 mod isolation;
+mod kind;
 mod store;
 
 use std::sync::Arc;
 
 use plimsoll_client::{WatchBatch, WatchEvent};
-use plimsoll_model::{Change, Delta, Node, Pod, ResourceVersion, Seq};
+use plimsoll_model::{Change, Delta, Namespace, Node, Pod, ResourceVersion, Seq, WorkloadKind, WorkloadSelector};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use self::isolation::Isolation;
+use self::kind::workload_position;
 use self::store::{Store, StoreChange, Stored};
 use crate::assembled_config::AssembledConfig;
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
+
+pub use self::kind::{CachedKind, Kind, Versions};
 
 /// Room in the pipeline from watch to columns, held by whoever still has to look at a batch.
 #[derive(Debug, Clone)]
@@ -53,34 +57,6 @@ pub struct Changes {
     pub credit: Credit,
 }
 
-/// The kinds that are watched.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// Pods that are not finished.
-    Pods,
-    /// Nodes.
-    Nodes,
-}
-
-impl Kind {
-    /// The plural used in metrics and logs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pods => "pods",
-            Self::Nodes => "nodes",
-        }
-    }
-}
-
-/// A version of each kind; versions of different kinds are never compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Versions {
-    /// Of pods.
-    pub pods: ResourceVersion,
-    /// Of nodes.
-    pub nodes: ResourceVersion,
-}
-
 /// What the cache holds, for gauges and health checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheView {
@@ -95,6 +71,10 @@ pub struct CacheView {
 /// What the cache hears.
 #[derive(Debug)]
 pub enum CacheMessage {
+    /// From the namespace watch, or the short watch that forces progress.
+    Namespaces(WatchBatch<Namespace>, Credit),
+    /// From the watch of one kind of workload, or the short watch that forces progress.
+    Workloads(WorkloadKind, WatchBatch<WorkloadSelector>, Credit),
     /// From the pod watch, or the short watch that forces progress.
     Pods(WatchBatch<Pod>, Credit),
     /// From the node watch, or the short watch that forces progress.
@@ -137,6 +117,8 @@ impl Summary for CacheMessage {
             format!("{kind} replace={replace} upsert={upsert} delete={delete}")
         }
         match self {
+            Self::Namespaces(namespaces, _) => batch("Namespaces", namespaces),
+            Self::Workloads(kind, workloads, _) => batch(kind.as_str(), workloads),
             Self::Pods(pods, _) => batch("Pods", pods),
             Self::Nodes(nodes, _) => batch("Nodes", nodes),
             Self::Subscribe { .. } => "Subscribe".to_owned(),
@@ -167,6 +149,9 @@ pub struct InformerCacheArguments {
 #[derive(Debug)]
 pub struct InformerCacheState {
     mailbox: Mailbox<CacheMessage>,
+    namespaces: Store<Namespace>,
+    /// By [`workload_position`].
+    workloads: [Store<WorkloadSelector>; WorkloadKind::ALL.len()],
     pods: Store<Pod>,
     nodes: Store<Node>,
     /// Number of the last change that was sent.
@@ -181,6 +166,45 @@ impl InformerCacheState {
     fn number(&mut self, delta: Delta) -> Change {
         self.seq = self.seq.next();
         Change { seq: self.seq, delta }
+    }
+
+    fn applied(&self, kind: Kind) -> ResourceVersion {
+        match kind {
+            Kind::Namespaces => self.namespaces.applied(),
+            Kind::Workloads(kind) => self.workloads[workload_position(kind)].applied(),
+            Kind::Nodes => self.nodes.applied(),
+            Kind::Pods => self.pods.applied(),
+        }
+    }
+
+    fn versions(&self) -> Versions {
+        Versions::of_each(|kind| self.applied(kind))
+    }
+
+    fn synced(&self) -> bool {
+        self.namespaces.synced()
+            && self.workloads.iter().all(Store::synced)
+            && self.nodes.synced()
+            && self.pods.synced()
+    }
+
+    fn take_namespaces(&mut self, batch: WatchBatch<Namespace>, credit: &Credit) {
+        let changes = absorb(&mut self.namespaces, Kind::Namespaces, batch, &mut self.isolation);
+        let deltas = changes.into_iter().map(|change| {
+            let (old, new) = change.into_both();
+            Delta::NamespaceChanged { old, new }
+        });
+        self.publish(deltas.collect(), credit);
+    }
+
+    fn take_workloads(&mut self, kind: WorkloadKind, batch: WatchBatch<WorkloadSelector>, credit: &Credit) {
+        let store = &mut self.workloads[workload_position(kind)];
+        let changes = absorb(store, Kind::Workloads(kind), batch, &mut self.isolation);
+        let deltas = changes.into_iter().map(|change| {
+            let (old, new) = change.into_both();
+            Delta::WorkloadSelectorChanged { old, new }
+        });
+        self.publish(deltas.collect(), credit);
     }
 
     fn take_pods(&mut self, batch: WatchBatch<Pod>, credit: &Credit) {
@@ -221,11 +245,20 @@ impl InformerCacheState {
         }
     }
 
-    /// A term starts with what is known, nodes first so that no pod is counted on a node that is not there.
+    /// A term starts with what is known: what pods refer to first, so that no pod is counted on a node that is not there.
     fn subscribe(&mut self, queue: Mailbox<QueueMessage>, cycle: Mailbox<CycleMessage>) {
+        let namespaces = self.namespaces.objects().map(|namespace| Delta::NamespaceChanged {
+            old: None,
+            new: Some(Arc::clone(namespace)),
+        });
+        let workloads = self.workloads.iter().flat_map(Store::objects);
+        let workloads = workloads.map(|workload| Delta::WorkloadSelectorChanged {
+            old: None,
+            new: Some(Arc::clone(workload)),
+        });
         let nodes = self.nodes.objects().cloned().map(Delta::NodeAdded);
         let pods = self.pods.objects().cloned().map(Delta::PodAdded);
-        let deltas: Vec<Delta> = nodes.chain(pods).collect();
+        let deltas: Vec<Delta> = namespaces.chain(workloads).chain(nodes).chain(pods).collect();
         self.subscribers = Some((queue, cycle));
         self.seq = Seq::default();
         let changes: Arc<[Change]> = deltas.into_iter().map(|delta| self.number(delta)).collect();
@@ -256,10 +289,10 @@ impl InformerCacheState {
     }
 
     fn answer_waiting(&mut self) {
-        let (pods, nodes) = (self.pods.applied(), self.nodes.applied());
+        let applied = self.versions();
         let mut waiting = Vec::new();
         for (versions, reply) in std::mem::take(&mut self.barriers) {
-            if pods >= versions.pods && nodes >= versions.nodes {
+            if applied.reach(&versions) {
                 // The asker may have gone; then nobody waits.
                 let _ = reply.send(());
             } else {
@@ -267,7 +300,7 @@ impl InformerCacheState {
             }
         }
         self.barriers = waiting;
-        if self.pods.synced() && self.nodes.synced() {
+        if self.synced() {
             for reply in self.waiting_for_sync.drain(..) {
                 let _ = reply.send(());
             }
@@ -317,6 +350,8 @@ impl Actor for InformerCache {
     ) -> Result<InformerCacheState, ActorProcessingErr> {
         Ok(InformerCacheState {
             mailbox: arguments.mailbox,
+            namespaces: Store::default(),
+            workloads: Default::default(),
             pods: Store::default(),
             nodes: Store::default(),
             seq: Seq::default(),
@@ -335,16 +370,15 @@ impl Actor for InformerCache {
     ) -> Result<(), ActorProcessingErr> {
         state.mailbox.depth().taken();
         match message {
+            CacheMessage::Namespaces(batch, credit) => state.take_namespaces(batch, &credit),
+            CacheMessage::Workloads(kind, batch, credit) => state.take_workloads(kind, batch, &credit),
             CacheMessage::Pods(batch, credit) => state.take_pods(batch, &credit),
             CacheMessage::Nodes(batch, credit) => state.take_nodes(batch, &credit),
             CacheMessage::Subscribe { queue, cycle } => state.subscribe(queue, cycle),
             CacheMessage::Reconfigure(assembled) => state.reconfigure(&assembled),
             CacheMessage::Unsubscribe => state.subscribers = None,
             CacheMessage::Versions(reply) => {
-                let _ = reply.send(Versions {
-                    pods: state.pods.applied(),
-                    nodes: state.nodes.applied(),
-                });
+                let _ = reply.send(state.versions());
             }
             CacheMessage::AwaitVersions(versions, reply) => {
                 state.barriers.push((versions, reply));
@@ -355,11 +389,10 @@ impl Actor for InformerCache {
                 state.answer_waiting();
             }
             CacheMessage::View(reply) => {
-                let synced = state.pods.synced() && state.nodes.synced();
                 let _ = reply.send(CacheView {
                     pods: state.pods.len(),
                     nodes: state.nodes.len(),
-                    synced,
+                    synced: state.synced(),
                 });
             }
         }

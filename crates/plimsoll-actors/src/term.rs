@@ -7,8 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use plimsoll_client::{
-    ApiClient, Clock, Nodes, Pods, TermToken, WatchBatch, WatchedKind, consistent_version, force_progress,
+    ApiClient, BarrierError, Clock, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services,
+    StatefulSets, TermToken, consistent_version, force_progress,
 };
 use plimsoll_engine::Engine;
 use plimsoll_model::ResourceVersion;
@@ -24,7 +26,7 @@ use crate::binding_workers::BindingWorkers;
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
-use crate::informer_cache::{CacheMessage, Credit, Versions};
+use crate::informer_cache::{CacheMessage, CachedKind, Kind, Versions};
 use crate::mailbox::{Mailbox, Summary, Tap};
 use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments};
 use crate::scheduling_queue::{QueueMessage, SchedulingQueue, SchedulingQueueArguments};
@@ -253,13 +255,10 @@ impl TermState {
 /// versions. A quiet kind's watch would say so only once a minute, so a short second watch makes it.
 async fn barrier(parts: TermParts) {
     let begun = parts.clock.now();
-    let (pods, nodes) = loop {
-        match (
-            consistent_version::<Pods>(&parts.client).await,
-            consistent_version::<Nodes>(&parts.client).await,
-        ) {
-            (Ok(pods), Ok(nodes)) => break (pods, nodes),
-            (Err(error), _) | (_, Err(error)) => {
+    let wanted = loop {
+        match read_versions(&parts.client).await {
+            Ok(versions) => break versions,
+            Err(error) => {
                 tracing::warn!(%error, "Reading the version to catch up with failed; trying again");
                 tokio::time::sleep(BARRIER_RETRY).await;
             }
@@ -269,20 +268,23 @@ async fn barrier(parts: TermParts) {
         .metrics
         .hand_over(HandOverStage::VersionRead, parts.clock.now().since(begun));
     let (reply, reached) = oneshot::channel();
-    parts
-        .cache
-        .tell(CacheMessage::AwaitVersions(Versions { pods, nodes }, reply));
-    let forcing = futures::future::join(
-        force::<Pods>(&parts, pods, |versions| versions.pods, CacheMessage::Pods),
-        force::<Nodes>(&parts, nodes, |versions| versions.nodes, CacheMessage::Nodes),
-    );
+    parts.cache.tell(CacheMessage::AwaitVersions(wanted, reply));
+    let forcing = futures::future::join_all([
+        force::<Namespaces>(&parts, &wanted).boxed(),
+        force::<Services>(&parts, &wanted).boxed(),
+        force::<ReplicationControllers>(&parts, &wanted).boxed(),
+        force::<ReplicaSets>(&parts, &wanted).boxed(),
+        force::<StatefulSets>(&parts, &wanted).boxed(),
+        force::<Nodes>(&parts, &wanted).boxed(),
+        force::<Pods>(&parts, &wanted).boxed(),
+    ]);
     let reached = async {
         if reached.await.is_err() {
             // The cache has died and has not caught up with anything; its supervisor ends the term.
             std::future::pending::<()>().await;
         }
     };
-    // Whether a stream moved by itself or had to be forced is all the same; the cache says when it has both.
+    // Whether a stream moved by itself or had to be forced is all the same; the cache says when it has all.
     futures::future::select(
         Box::pin(reached),
         Box::pin(async {
@@ -296,22 +298,39 @@ async fn barrier(parts: TermParts) {
         .hand_over(HandOverStage::CaughtUp, parts.clock.now().since(begun));
 }
 
-async fn force<K: WatchedKind>(
-    parts: &TermParts,
-    target: ResourceVersion,
-    of: fn(&Versions) -> ResourceVersion,
-    message: fn(WatchBatch<K::Object>, Credit) -> CacheMessage,
-) {
+/// What the API server holds of each kind now.
+async fn read_versions(client: &ApiClient) -> Result<Versions, BarrierError> {
+    async fn read<K: CachedKind>(client: &ApiClient) -> Result<(Kind, ResourceVersion), BarrierError> {
+        Ok((K::KIND, consistent_version::<K>(client).await?))
+    }
+    let read = futures::future::try_join_all([
+        read::<Namespaces>(client).boxed(),
+        read::<Services>(client).boxed(),
+        read::<ReplicationControllers>(client).boxed(),
+        read::<ReplicaSets>(client).boxed(),
+        read::<StatefulSets>(client).boxed(),
+        read::<Nodes>(client).boxed(),
+        read::<Pods>(client).boxed(),
+    ])
+    .await?;
+    let of = |kind| read.iter().find(|(known, _)| *known == kind);
+    Ok(Versions::of_each(|kind| {
+        of(kind).map_or(ResourceVersion::new(0), |(_, version)| *version)
+    }))
+}
+
+async fn force<K: CachedKind>(parts: &TermParts, wanted: &Versions) {
     loop {
         let (reply, answer) = oneshot::channel();
         parts.cache.tell(CacheMessage::Versions(reply));
         let Ok(versions) = answer.await else { return };
-        if of(&versions) >= target {
+        let from = versions.of(K::KIND);
+        if from >= wanted.of(K::KIND) {
             return;
         }
         let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
-        let watching = async move { force_progress::<K>(&parts.client, of(&versions), &sink).await };
-        let feeding = watch_feed::feed(batches, parts.cache.clone(), message);
+        let watching = async move { force_progress::<K>(&parts.client, from, &sink).await };
+        let feeding = watch_feed::feed(batches, parts.cache.clone(), K::message);
         let (watched, ()) = futures::future::join(watching, feeding).await;
         if let Err(error) = watched {
             tracing::warn!(%error, "The short watch that forces progress failed; trying again");

@@ -3,13 +3,54 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_model::{Node, ObjectName, Pod, ResourceVersion, Uid};
+use plimsoll_model::{Namespace, Node, ObjectName, Pod, ResourceVersion, Uid, WorkloadSelector};
 
 /// What the store needs to know of an object.
 pub(crate) trait Stored {
     fn key(&self) -> ObjectName;
     fn uid(&self) -> &Uid;
     fn version(&self) -> ResourceVersion;
+
+    /// Whether nothing but the version differs. Most updates of some kinds concern only what is not kept of them.
+    fn says_the_same(&self, _: &Self) -> bool {
+        false
+    }
+}
+
+impl Stored for Namespace {
+    fn key(&self) -> ObjectName {
+        ObjectName::new("", self.name.clone())
+    }
+
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.labels == other.labels
+    }
+}
+
+impl Stored for WorkloadSelector {
+    fn key(&self) -> ObjectName {
+        self.name.clone()
+    }
+
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.selector == other.selector
+    }
 }
 
 impl Stored for Pod {
@@ -46,6 +87,17 @@ pub(crate) enum StoreChange<T> {
     Added(Arc<T>),
     Updated { old: Arc<T>, new: Arc<T> },
     Deleted(Arc<T>),
+}
+
+impl<T> StoreChange<T> {
+    /// The object before and after.
+    pub(crate) fn into_both(self) -> (Option<Arc<T>>, Option<Arc<T>>) {
+        match self {
+            Self::Added(new) => (None, Some(new)),
+            Self::Updated { old, new } => (Some(old), Some(new)),
+            Self::Deleted(old) => (Some(old), None),
+        }
+    }
 }
 
 /// The objects of one kind by name, and the version up to which they are known.
@@ -162,7 +214,7 @@ impl<T: Stored> Store<T> {
             // Deleted and created anew while we looked away: to everyone else these are two objects.
             out.push(StoreChange::Deleted(old));
             out.push(StoreChange::Added(Arc::clone(new)));
-        } else if old.version() != new.version() {
+        } else if old.version() != new.version() && !new.says_the_same(&old) {
             out.push(StoreChange::Updated {
                 old,
                 new: Arc::clone(new),

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use plimsoll_client::{EventWriter, LeaseClient, Nodes, Pods, Watch, WatchBatch, WatchedKind};
+use plimsoll_client::{
+    EventWriter, LeaseClient, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
+    Watch,
+};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -14,7 +17,7 @@ use crate::assembled_config::AssembledConfig;
 use crate::elector::{Elector, ElectorArguments};
 use crate::event_recorder::{EventRecorder, EventRecorderArguments};
 use crate::http_server::{HttpServer, HttpServerArguments};
-use crate::informer_cache::{CacheMessage, Credit, InformerCache, InformerCacheArguments};
+use crate::informer_cache::{CacheMessage, CachedKind, InformerCache, InformerCacheArguments};
 use crate::mailbox::{Mailbox, Summary};
 use crate::term::TermParts;
 use crate::watch_feed;
@@ -171,8 +174,13 @@ impl SupervisorState {
         let (actor, _) = Actor::spawn_linked(None, InformerCache, arguments, myself.get_cell()).await?;
         self.cells.cache = actor.get_cell();
         self.warm.cache.bind(actor);
-        self.watch::<Pods>(1, CacheMessage::Pods);
-        self.watch::<Nodes>(2, CacheMessage::Nodes);
+        self.watch::<Pods>(1);
+        self.watch::<Nodes>(2);
+        self.watch::<Namespaces>(3);
+        self.watch::<Services>(4);
+        self.watch::<ReplicationControllers>(5);
+        self.watch::<ReplicaSets>(6);
+        self.watch::<StatefulSets>(7);
         let (reply, synced) = oneshot::channel();
         self.warm.cache.tell(CacheMessage::AwaitSynced(reply));
         let mailbox = self.mailbox.clone();
@@ -185,13 +193,14 @@ impl SupervisorState {
         Ok(())
     }
 
-    fn watch<K: WatchedKind>(&self, stream: u64, message: fn(WatchBatch<K::Object>, Credit) -> CacheMessage) {
+    /// `stream` tells the watches' random numbers apart.
+    fn watch<K: CachedKind>(&self, stream: u64) {
         let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
         let mut random = ChaCha8Rng::seed_from_u64(self.replica.seed);
         random.set_stream(stream);
         let watching = Watch::<K>::new(self.replica.connections.main.clone(), random);
         self.tasks.spawn(watching.run(sink, self.watching.clone()));
-        let feeding = watch_feed::feed(batches, self.warm.cache.clone(), message);
+        let feeding = watch_feed::feed(batches, self.warm.cache.clone(), K::message);
         let cancelled = self.watching.clone();
         self.tasks.spawn(async move {
             cancelled.run_until_cancelled(feeding).await;

@@ -118,3 +118,28 @@ fn an_object_that_cannot_even_be_named_keeps_all_that_are_missing() {
     assert!(out.is_empty());
     assert_eq!(store.len(), 2);
 }
+
+#[test]
+fn an_update_of_what_is_not_kept_is_not_told() {
+    let namespace = |version: u64, team: &str| {
+        Arc::new(Namespace {
+            name: "shop".into(),
+            uid: Uid::from("1"),
+            resource_version: ResourceVersion::new(version),
+            labels: [("team", team)].into_iter().collect(),
+        })
+    };
+    let mut store = Store::default();
+    store.replace(vec![namespace(1, "a")], &[], ResourceVersion::new(1), &mut Vec::new());
+    let mut out = Vec::new();
+    store.upsert(namespace(2, "a"), &mut out);
+    store.replace(vec![namespace(3, "a")], &[], ResourceVersion::new(3), &mut out);
+    assert!(out.is_empty());
+    assert_eq!(store.applied(), ResourceVersion::new(3));
+    store.upsert(namespace(4, "b"), &mut out);
+    let [StoreChange::Updated { old, new }] = out.as_slice() else {
+        panic!("{out:?}");
+    };
+    // The newest before, though nobody was told of it.
+    assert_eq!((old.resource_version.as_u64(), new.resource_version.as_u64()), (3, 4));
+}
