@@ -16,6 +16,7 @@ pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
 pub mod not_yet;
+pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;
 mod scored_resource;
@@ -49,6 +50,7 @@ pub fn registry() -> Registry {
         node_resources_balanced_allocation::NAME,
         node_resources_balanced_allocation::construct,
     );
+    registry.add(pod_topology_spread::NAME, pod_topology_spread::construct);
     registry.add(node_declared_features::NAME, node_declared_features::construct);
     registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
@@ -91,6 +93,7 @@ mod tests {
                 "NodeAffinity",
                 "NodePorts",
                 "NodeResourcesFit",
+                "PodTopologySpread",
                 "InterPodAffinity",
                 "NodeDeclaredFeatures"
             ]
@@ -106,6 +109,7 @@ mod tests {
                 ("TaintToleration", 3),
                 ("NodeAffinity", 2),
                 ("NodeResourcesFit", 1),
+                ("PodTopologySpread", 2),
                 ("InterPodAffinity", 2),
                 ("NodeResourcesBalancedAllocation", 1),
                 ("ImageLocality", 1)

@@ -2,16 +2,13 @@
 //!
 //! A pod that needs one of them is turned away with a message that says what is missing, rather than placed by half the
 //! rules. All others pass. [`missing`] lists what is lacking, for the start-up log.
-//!
-//! Wishes (`ScheduleAnyway` spread, also the built-in default spread) are ignored for now: such pods are placed, but not
-//! where kube-scheduler would rather have them.
 
 use std::sync::Arc;
 
 use plimsoll_framework::{
     Code, CycleContext, CycleState, Extensions, Plugin, PreFilter, PreFilterOutcome, Registry, Status,
 };
-use plimsoll_model::{Pod, VolumeKind, WhenUnsatisfiable};
+use plimsoll_model::{Pod, VolumeKind};
 
 /// What users read on a pod with persistent volume claims or generic ephemeral volumes. The same from each of the volume
 /// plugins, since which of them is asked first says nothing.
@@ -23,9 +20,6 @@ pub const DISKS: &str = "pod has in-tree disks, and this version of Plimsoll doe
 /// What users read on a pod that mounts in-tree volumes which count towards a node's limit.
 pub const LIMITED_VOLUMES: &str = "pod has in-tree volumes, and this version of Plimsoll does not count attached volumes \
                                    yet (NodeVolumeLimits)";
-/// What users read on a pod with `DoNotSchedule` spread constraints.
-pub const SPREAD: &str = "pod has DoNotSchedule topology spread constraints, and this version of Plimsoll does not spread \
-                          pods yet (PodTopologySpread)";
 /// What users read on a pod with resource claims.
 pub const RESOURCE_CLAIMS: &str =
     "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
@@ -48,7 +42,7 @@ struct Placeholder {
     need: Option<fn(&Pod) -> Option<&'static str>>,
 }
 
-const PLACEHOLDERS: [Placeholder; 8] = [
+const PLACEHOLDERS: [Placeholder; 7] = [
     Placeholder {
         missing: Missing {
             plugin: "VolumeRestrictions",
@@ -76,13 +70,6 @@ const PLACEHOLDERS: [Placeholder; 8] = [
             what: "pods with volume claims are not placed",
         },
         need: Some(volume_claims),
-    },
-    Placeholder {
-        missing: Missing {
-            plugin: "PodTopologySpread",
-            what: "pods with DoNotSchedule constraints are not placed; ScheduleAnyway and the default spread are ignored",
-        },
-        need: Some(spread),
     },
     Placeholder {
         missing: Missing {
@@ -198,13 +185,6 @@ fn limited_volumes(pod: &Pod) -> Option<&'static str> {
     pod.spec.volumes.iter().any(limited).then_some(LIMITED_VOLUMES)
 }
 
-fn spread(pod: &Pod) -> Option<&'static str> {
-    let mut constraints = pod.spec.topology_spread_constraints.iter();
-    constraints
-        .any(|spread| spread.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule)
-        .then_some(SPREAD)
-}
-
 fn resource_claims(pod: &Pod) -> Option<&'static str> {
     (!pod.spec.resource_claims.is_empty()).then_some(RESOURCE_CLAIMS)
 }
@@ -255,8 +235,6 @@ mod tests {
             "pod has volume claims, and this version of Plimsoll does not place pods with volumes yet (VolumeBinding)";
         const DISKS: &str = "pod has in-tree disks, and this version of Plimsoll does not check conflicts of disks yet (VolumeRestrictions)";
         const LIMITED: &str = "pod has in-tree volumes, and this version of Plimsoll does not count attached volumes yet (NodeVolumeLimits)";
-        const SPREAD: &str = "pod has DoNotSchedule topology spread constraints, and this version of Plimsoll does not \
-            spread pods yet (PodTopologySpread)";
         const DEVICES: &str =
             "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
         const GROUP: &str = "pod has a scheduling group, and this version of Plimsoll does not place groups of pods yet (GangScheduling)";
@@ -310,8 +288,7 @@ mod tests {
                 &[],
             ),
             (r#""volumes":[{"name":"v","image":{"reference":"i"}}]"#.into(), &[]),
-            (spread("DoNotSchedule"), &[("PodTopologySpread", SPREAD)]),
-            (spread("ScheduleAnyway"), &[]),
+            (spread("DoNotSchedule"), &[]),
             (
                 format!(
                     r#""affinity":{{"podAffinity":{{"{required}":[{term}]}},"podAntiAffinity":{{"{required}":[{term}]}}}}"#

@@ -269,20 +269,10 @@ fn the_more_important_pod_gets_the_only_place() {
 fn a_pod_that_needs_what_is_not_there_yet_is_told_and_never_bound() {
     run(async {
         let (world, _replica) = led(54).await;
-        let hostname = "kubernetes.io/hostname";
-        let spread = json!([{
-            "maxSkew": 1, "topologyKey": hostname, "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": {"matchLabels": {"app": "x"}},
-        }]);
         let volume = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
         let claims = json!([{"name": "gpu", "resourceClaimName": "gpu"}]);
         let unsupported = [
             ("volume", json!({"volumes": volume}), "VolumeBinding"),
-            (
-                "spread",
-                json!({"topologySpreadConstraints": spread}),
-                "PodTopologySpread",
-            ),
             ("device", json!({"resourceClaims": claims}), "DynamicResources"),
         ];
         for (name, spec, _) in &unsupported {

@@ -98,7 +98,7 @@ pub(super) const KINDS: [Kind; 17] = [
                 json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [term] } });
         },
     ),
-    kind("spread", 5, 0, "a strict spread (not built yet)", (100, 200), |spec| {
+    kind("spread", 5, 5, "a strict spread over the zones", (100, 200), |spec| {
         spec["topologySpreadConstraints"] = json!([{ "maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone",
             "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector("spread") }]);
     }),

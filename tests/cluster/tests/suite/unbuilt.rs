@@ -13,7 +13,6 @@ fn beyond_reach() -> Vec<(PodFixture, &'static str)> {
     vec![
         (pod("volume").volume_claim("data"), "volume claims"),
         (pod("device").resource_claim("gpu"), "resource claims"),
-        (pod("spread").label("app", "web").spread("app", "web"), "DoNotSchedule"),
     ]
 }
 

@@ -1,0 +1,112 @@
+use plimsoll_framework::{FilterPass, ReasonCode, Resolvability};
+use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex, NodeSet, PodCounts};
+use plimsoll_model::{Pod, PodQuery};
+
+use super::NAME;
+use super::constraint::{Constraint, kept};
+use super::domains::Domains;
+use super::eligible::Eligible;
+
+const MISSING_LABEL: ReasonCode = ReasonCode(0);
+const TOO_MANY: ReasonCode = ReasonCode(1);
+
+/// What kube-scheduler takes for the least when there is no domain; seen only by a constraint that wants none.
+const NO_LEAST: i64 = 0x7fff_ffff;
+
+/// The hard constraints of one pod, and how its like are spread.
+#[derive(Debug)]
+pub(super) struct Hard {
+    spreads: Vec<Spread>,
+}
+
+#[derive(Debug)]
+struct Spread {
+    constraint: Constraint,
+    domains: Domains,
+    /// The nodes that count.
+    nodes: NodeSet,
+    /// Whether the pod counts itself.
+    selects_itself: bool,
+    query: Option<PodQuery>,
+    /// Pods that matched when they were counted.
+    total: u64,
+}
+
+impl Hard {
+    pub(super) fn count(
+        pod: &Pod,
+        columns: &Columns,
+        constraints: Vec<Constraint>,
+        eligible: &Eligible<'_>,
+    ) -> Result<Self, String> {
+        let with_all_keys = eligible.with_all_keys(&constraints);
+        let count = |constraint: Constraint| {
+            let nodes = eligible.among(&with_all_keys, &constraint);
+            let pods = constraint.counts(pod, columns)?;
+            let column = columns.label_key(&constraint.topology_key);
+            let query = constraint.query(pod);
+            let total = query
+                .as_ref()
+                .map_or(Ok(0), |query| kept(query, columns).map(PodCounts::total))?;
+            Ok(Spread {
+                domains: column.map_or_else(Domains::default, |column| Domains::count(column, &nodes, pods)),
+                nodes,
+                selects_itself: constraint.selects(&pod.labels),
+                query,
+                total,
+                constraint,
+            })
+        };
+        let spreads = constraints.into_iter().map(count).collect::<Result<_, String>>()?;
+        Ok(Self { spreads })
+    }
+
+    /// Rejects nodes by the first constraint that they do not meet.
+    pub(super) fn judge(&self, columns: &Columns, pass: &mut FilterPass<'_>) -> Result<(), String> {
+        for spread in &self.spreads {
+            let Some(column) = columns.label_key(&spread.constraint.topology_key) else {
+                pass.keep_only(&NodeSet::new(), MISSING_LABEL, Resolvability::Unresolvable);
+                return Ok(());
+            };
+            pass.keep_only(column.nodes(), MISSING_LABEL, Resolvability::Unresolvable);
+            let change = spread.change(columns)?;
+            if change != 0 && pass.feasible().len() > 1 {
+                return Err(format!("{NAME} judges several nodes while pods are moved"));
+            }
+            let too_many = |node: &NodeIndex| spread.has_too_many(column, *node, change);
+            let rejected: NodeSet = pass.feasible().iter().filter(too_many).collect();
+            pass.reject_set(&rejected, TOO_MANY, Resolvability::Resolvable);
+        }
+        Ok(())
+    }
+}
+
+impl Spread {
+    /// How many more pods match now, on the node that is judged.
+    fn change(&self, columns: &Columns) -> Result<i64, String> {
+        let Some(query) = &self.query else { return Ok(0) };
+        let now = kept(query, columns)?.total();
+        Ok(now.cast_signed() - self.total.cast_signed())
+    }
+
+    fn has_too_many(&self, column: LabelColumn<'_>, node: NodeIndex, change: i64) -> bool {
+        let Some(value) = column.value(node) else { return true };
+        let slot = column.slot(value);
+        let change = if self.nodes.contains(node) { change } else { 0 };
+        let skew = self.domains.of(slot) + change + i64::from(self.selects_itself) - self.fewest(slot, change);
+        skew > i64::from(self.constraint.max_skew)
+    }
+
+    /// The fewest pods of a domain; with too few domains it is as if there were one more, empty.
+    fn fewest(&self, changed: usize, change: i64) -> i64 {
+        if usize::try_from(self.constraint.min_domains).is_ok_and(|wanted| self.domains.known() < wanted) {
+            return 0;
+        }
+        let least = if change == 0 {
+            self.domains.least()
+        } else {
+            self.domains.least_with(changed, change)
+        };
+        least.unwrap_or(NO_LEAST)
+    }
+}

@@ -1,0 +1,170 @@
+use plimsoll_framework::{CycleContext, MAX_NODE_SCORE};
+use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex, NodeSet, PodCounts};
+
+use super::constraint::Constraint;
+use super::eligible::Eligible;
+
+/// The label that tells nodes apart: each node is a domain, so its pods need not be summed.
+const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// How a pod's like are spread as far as its soft constraints ask.
+#[derive(Debug)]
+pub(super) struct Soft {
+    spreads: Vec<Spread>,
+    /// Feasible nodes that lack a label.
+    ignored: NodeSet,
+}
+
+#[derive(Debug)]
+struct Spread {
+    topology_key: String,
+    counts: Counts,
+    /// What one pod more is worth: less where there are few domains, since each has more of them.
+    weight: f64,
+    /// Added so that small differences weigh less the larger the allowed skew is.
+    tolerance: f64,
+}
+
+#[derive(Debug)]
+enum Counts {
+    /// By the position of the feasible node.
+    OfNode(Vec<u32>),
+    /// By the slot of the value; what nodes without the label have comes last.
+    OfDomain(Vec<i64>),
+}
+
+impl Soft {
+    pub(super) fn count(
+        cycle: CycleContext<'_>,
+        constraints: Vec<Constraint>,
+        eligible: &Eligible<'_>,
+        feasible: &[NodeIndex],
+        requires_all_keys: bool,
+    ) -> Result<Self, String> {
+        let columns = cycle.columns;
+        let scored = if requires_all_keys {
+            eligible.with_all_keys(&constraints)
+        } else {
+            columns.nodes().clone()
+        };
+        let ignored: NodeSet = feasible
+            .iter()
+            .copied()
+            .filter(|node| !scored.contains(*node))
+            .collect();
+        let registered: Vec<NodeIndex> = feasible.iter().copied().filter(|node| scored.contains(*node)).collect();
+        let count = |constraint: Constraint| {
+            let pods = constraint.counts(cycle.pod, columns)?;
+            let (counts, size) = if constraint.topology_key == HOSTNAME {
+                let on = |node: &NodeIndex| pods.map_or(0, |pods| pods.on(*node));
+                (Counts::OfNode(feasible.iter().map(on).collect()), registered.len())
+            } else {
+                let column = columns.label_key(&constraint.topology_key);
+                let nodes = eligible.among(&scored, &constraint);
+                let (counts, size) = count_domains(column, &registered, &nodes, pods);
+                (Counts::OfDomain(counts), size)
+            };
+            Ok(Spread {
+                topology_key: constraint.topology_key,
+                counts,
+                weight: weight(size),
+                tolerance: f64::from(constraint.max_skew.wrapping_sub(1)),
+            })
+        };
+        let spreads = constraints.into_iter().map(count).collect::<Result<_, String>>()?;
+        Ok(Self { spreads, ignored })
+    }
+
+    /// The more like pods near a node, the higher its raw score.
+    pub(super) fn score(&self, columns: &Columns, feasible: &[NodeIndex], scores: &mut [i64]) {
+        let mut sums = vec![0.0; feasible.len()];
+        for spread in &self.spreads {
+            let Some(column) = columns.label_key(&spread.topology_key) else {
+                continue;
+            };
+            for (at, (node, sum)) in feasible.iter().zip(&mut sums).enumerate() {
+                if let Some(value) = column.value(*node) {
+                    let count = match &spread.counts {
+                        Counts::OfNode(counts) => i64::from(counts[at]),
+                        Counts::OfDomain(counts) => counts[column.slot(value)],
+                    };
+                    *sum += spread.part(count);
+                }
+            }
+        }
+        for ((node, sum), score) in feasible.iter().zip(sums).zip(scores) {
+            *score = if self.ignored.contains(*node) { 0 } else { rounded(sum) };
+        }
+    }
+
+    /// The fewest like pods near get 100; nodes that lack a label get nothing.
+    pub(super) fn normalize(&self, feasible: &[NodeIndex], scores: &mut [i64]) {
+        let counted = || {
+            let nodes = feasible.iter().zip(scores.iter());
+            nodes
+                .filter(|(node, _)| !self.ignored.contains(**node))
+                .map(|(_, score)| *score)
+        };
+        let min = counted().min().unwrap_or(0);
+        let max = counted().max().unwrap_or(0).max(0);
+        for (node, score) in feasible.iter().zip(scores) {
+            *score = if self.ignored.contains(*node) {
+                0
+            } else if max == 0 {
+                MAX_NODE_SCORE
+            } else {
+                MAX_NODE_SCORE * (max + min - *score) / max
+            };
+        }
+    }
+}
+
+impl Spread {
+    #[expect(clippy::cast_precision_loss, reason = "there are not that many pods")]
+    fn part(&self, count: i64) -> f64 {
+        count as f64 * self.weight + self.tolerance
+    }
+}
+
+/// Pods by domain, for the domains that a registered node is in, and how many such domains there are.
+fn count_domains(
+    column: Option<LabelColumn<'_>>,
+    registered: &[NodeIndex],
+    nodes: &NodeSet,
+    pods: Option<PodCounts<'_>>,
+) -> (Vec<i64>, usize) {
+    let slots = column.map_or(0, LabelColumn::slots);
+    // kube-scheduler does not tell a missing label from an empty one here.
+    let empty = column.and_then(|column| Some(column.slot(column.id_of("")?)));
+    let slot = |node: NodeIndex| {
+        let value = column.and_then(|column| Some(column.slot(column.value(node)?)));
+        value.or(empty).unwrap_or(slots)
+    };
+    let mut known = vec![false; slots + 1];
+    for node in registered {
+        known[slot(*node)] = true;
+    }
+    let mut counts = vec![0; slots + 1];
+    let here = pods.into_iter().flat_map(PodCounts::iter);
+    for (node, count) in here.filter(|(node, _)| nodes.contains(*node)) {
+        if known[slot(node)] {
+            counts[slot(node)] += i64::from(count);
+        }
+    }
+    let size = known.iter().filter(|known| **known).count();
+    (counts, size)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "there are not that many domains")]
+fn weight(size: usize) -> f64 {
+    ((size + 2) as f64).ln()
+}
+
+/// Halves go away from zero, as in Go.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "scores are far from the limits, and the cast saturates"
+)]
+fn rounded(score: f64) -> i64 {
+    score.round() as i64
+}
