@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_config::{FeatureGates, MatchRule, ProfileConfig};
+use plimsoll_config::{FeatureGates, MatchRule, ProfileBackoff, ProfileConfig};
 
 use crate::{
     Bind, Construction, EffectFilter, Extensions, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter,
@@ -28,6 +28,8 @@ pub struct Profile {
     pub scheduler_name: String,
     /// Which of those pods, if not all that no other profile wants: those that meet one of these.
     pub match_rules: Vec<MatchRule>,
+    /// How long its pods wait between attempts, if not as all others.
+    pub backoff: Option<ProfileBackoff>,
     /// Share of the nodes that is looked for, in percent; 0 is kube-scheduler's adaptive share, none means all nodes.
     pub percentage_of_nodes_to_score: Option<i32>,
     /// Default plugins that are not there yet.
@@ -171,6 +173,7 @@ impl Profile {
         Ok(Self {
             scheduler_name: config.scheduler_name.clone(),
             match_rules: config.extras.match_rules.clone(),
+            backoff: config.extras.backoff,
             percentage_of_nodes_to_score: config.percentage_of_nodes_to_score,
             not_there_yet: not_there_yet(config, registry),
             queue_sort,

@@ -2,8 +2,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_framework::{ClusterEvent, Plugin, Profile, QueueOrder, QueueSort};
-use plimsoll_model::{Moment, Seq, Uid};
+use compact_str::CompactString;
+use plimsoll_framework::{ClusterEvent, Plugin, Profile, ProfileIndex, QueueOrder, QueueSort};
+use plimsoll_model::{Labels, Moment, Pod, Seq, Uid};
 
 use crate::event_log::{Audience, EventLog, Occurrence};
 use crate::heap::{Heap, Ranking};
@@ -17,6 +18,7 @@ use crate::{Counts, Outcome, Place, PoppedPod, QueueConfig, QueueError, QueueMet
 mod changes;
 #[cfg(test)]
 mod fixture;
+mod membership;
 mod moves;
 #[cfg(test)]
 mod properties;
@@ -53,7 +55,11 @@ const UNSCHEDULABLE_TIMEOUT: ClusterEvent = ClusterEvent::labelled("Unschedulabl
 pub struct SchedulingQueue {
     config: QueueConfig,
     profiles: Vec<Arc<Profile>>,
-    profile_of: BTreeMap<String, u16>,
+    index: ProfileIndex,
+    /// Labels of the namespaces that are known.
+    namespaces: BTreeMap<CompactString, Labels>,
+    /// Pods that nobody's turn will come to: their scheduler name is ours, and no profile takes them.
+    unmatched: BTreeMap<Uid, Arc<Pod>>,
     seen: Seq,
     arrivals: u64,
     records: Records,
@@ -78,7 +84,9 @@ impl SchedulingQueue {
         let mut queue = Self {
             config,
             profiles: Vec::new(),
-            profile_of: BTreeMap::new(),
+            index: ProfileIndex::default(),
+            namespaces: BTreeMap::new(),
+            unmatched: BTreeMap::new(),
             seen: Seq::ZERO,
             arrivals: 0,
             records: Records::default(),
@@ -97,11 +105,7 @@ impl SchedulingQueue {
 
     fn set_profiles(&mut self, profiles: &[Arc<Profile>]) {
         self.profiles = profiles.to_vec();
-        self.profile_of = profiles
-            .iter()
-            .zip(0..)
-            .map(|(profile, number)| (profile.scheduler_name.clone(), number))
-            .collect();
+        self.index = ProfileIndex::new(profiles.iter().map(Arc::as_ref));
     }
 
     /// The last change applied.

@@ -46,11 +46,13 @@ impl SchedulingQueue {
                 }
             }
             Delta::NodeDeleted(node) => self.node_changed(NODE_DELETE, Some(node), None, now),
-            Delta::NamespaceChanged { .. } | Delta::WorkloadSelectorChanged { .. } => {}
+            Delta::NamespaceChanged { old, new } => self.namespace_changed(old.as_deref(), new.as_deref(), now),
+            Delta::WorkloadSelectorChanged { .. } => {}
         }
     }
 
     fn pod_added(&mut self, pod: &Arc<Pod>, now: Moment) {
+        self.note_membership(pod);
         if pod.node_name().is_some() {
             self.pod_assigned(None, pod, now);
             return;
@@ -61,12 +63,13 @@ impl SchedulingQueue {
                 self.waiting_pod_updated(slot, &old, pod, profile, now);
             }
             (None, Some(profile)) => self.enqueue(pod, profile, UNSCHEDULABLE_POD_ADD, now),
-            (Some(slot), None) => self.forget(slot),
+            (Some(slot), None) => self.leave(slot, now),
             (None, None) => {}
         }
     }
 
     fn pod_updated(&mut self, old: &Arc<Pod>, new: &Arc<Pod>, now: Moment) {
+        self.note_membership(new);
         match (old.node_name().is_some(), new.node_name().is_some()) {
             (true, _) => {
                 self.forget_pod(new);
@@ -81,7 +84,9 @@ impl SchedulingQueue {
 
     fn unassigned_pod_updated(&mut self, old: &Arc<Pod>, new: &Arc<Pod>, now: Moment) {
         let Some(profile) = self.profile_number(new) else {
-            self.forget_pod(new);
+            if let Some(slot) = self.records.find(&new.uid) {
+                self.leave(slot, now);
+            }
             return;
         };
         let same_version = old.resource_version == new.resource_version;
@@ -103,6 +108,7 @@ impl SchedulingQueue {
             record.is_some_and(|record| matches!(record.state, State::InFlight { .. } | State::Placed { .. }));
         let nominated = pod.status.nominated_node_name.is_some();
         let ours = record.is_some() || self.profile_number(pod).is_some();
+        self.unmatched.remove(&pod.uid);
         self.forget_pod(pod);
         if pod.node_name().is_some() || may_have_room {
             self.pod_changed(ASSIGNED_POD_DELETE, Some(pod), None, Audience::Everyone, now);
@@ -112,7 +118,7 @@ impl SchedulingQueue {
     }
 
     /// Room that was kept for a pod is free for those that it came before.
-    fn nomination_ended(&mut self, pod: &Arc<Pod>, now: Moment) {
+    pub(super) fn nomination_ended(&mut self, pod: &Arc<Pod>, now: Moment) {
         self.pod_changed(
             ASSIGNED_POD_DELETE,
             Some(pod),
@@ -143,7 +149,11 @@ impl SchedulingQueue {
         profile: u16,
         now: Moment,
     ) {
+        let moves = self.records[slot].profile != profile;
         self.set_pod(slot, Arc::clone(new), profile);
+        if moves {
+            self.look_again_in_other_profile(slot, now);
+        }
         let objects = || Objects::Pod {
             old: Some(Arc::clone(old)),
             new: Some(Arc::clone(new)),
@@ -253,9 +263,5 @@ impl SchedulingQueue {
             },
             now,
         );
-    }
-
-    pub(super) fn profile_number(&self, pod: &Pod) -> Option<u16> {
-        self.profile_of.get(pod.spec.scheduler_name.as_str()).copied()
     }
 }

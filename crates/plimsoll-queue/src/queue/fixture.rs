@@ -125,6 +125,14 @@ impl Fixture {
             .reconfigure(config, &profiles, Seq::new(self.seq), unassigned, self.now);
     }
 
+    /// A queue for these profiles of the default scheduler name instead.
+    pub(super) fn of_profiles(change: impl Fn(&Self) -> Vec<Profile>) -> Self {
+        let mut fixture = Self::new();
+        let profiles: Vec<_> = change(&fixture).into_iter().map(Arc::new).collect();
+        fixture.queue = SchedulingQueue::new(QueueConfig::default(), &profiles);
+        fixture
+    }
+
     pub(super) fn shut_barrier(&self, shut: bool) {
         self.barrier.store(shut, Memory::Relaxed);
     }

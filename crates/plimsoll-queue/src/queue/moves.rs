@@ -10,7 +10,7 @@ use crate::plugin_sets::{PluginSetId, PluginSets};
 use crate::record::{Record, State};
 use crate::records::Slot;
 use crate::worth::{self, Objects, Worth};
-use crate::{Place, backoff};
+use crate::{Place, QueueConfig, backoff};
 
 /// Moving records between places, keeping heaps, deadlines, counts and gauges in step.
 impl SchedulingQueue {
@@ -133,11 +133,24 @@ impl SchedulingQueue {
         }
     }
 
+    /// Through which second the pod backs off after what it has been through, if at all.
+    pub(super) fn backoff_of(&self, slot: Slot) -> Option<Moment> {
+        let record = &self.records[slot];
+        let profile = self.profiles.get(usize::from(record.profile));
+        let config = match profile.and_then(|profile| profile.backoff) {
+            Some(own) => QueueConfig {
+                initial_backoff: own.initial,
+                max_backoff: own.max,
+                ..self.config
+            },
+            None => self.config,
+        };
+        backoff::until(&config, record.failures(), record.timestamp)
+    }
+
     /// Puts a pod where what happened to it says.
     pub(super) fn requeue(&mut self, slot: Slot, worth: Worth, event: ClusterEvent, now: Moment) {
-        let record = &self.records[slot];
-        let until = backoff::until(&self.config, record.failures(), record.timestamp)
-            .filter(|until| backoff::holds(*until, now));
+        let until = self.backoff_of(slot).filter(|until| backoff::holds(*until, now));
         match (worth, until) {
             (Worth::Skip, _) => self.park(slot, event, now),
             (Worth::AfterBackoff, Some(until)) => self.enter_backoff(slot, until, event, now),

@@ -4,12 +4,12 @@ use plimsoll_framework::{ClusterEvent, Profile, QueueSort};
 use plimsoll_model::{Moment, Pod, Seq};
 
 use super::{ByArrival, SchedulingQueue};
+use crate::QueueConfig;
 use crate::event_log::{Audience, Occurrence};
 use crate::plugin_sets::PluginSets;
 use crate::record::State;
 use crate::records::Slot;
-use crate::worth::{Objects, Worth};
-use crate::{QueueConfig, backoff};
+use crate::worth::Objects;
 
 /// The label of pods that another configuration moved or brought in.
 const CONFIG_RELOAD: ClusterEvent = ClusterEvent::labelled("ConfigReload");
@@ -55,13 +55,15 @@ impl SchedulingQueue {
             audience: Audience::Everyone,
             seq: Some(seq),
         });
+        self.unmatched.clear();
         for pod in unassigned {
-            self.take_in(pod, now);
+            self.note_membership(pod);
+            self.take_in(pod, CONFIG_RELOAD, now);
         }
     }
 
     /// In the order of their arrival, so that moving them is the same whatever slots they have.
-    fn known_pods(&self) -> Vec<Arc<Pod>> {
+    pub(super) fn known_pods(&self) -> Vec<Arc<Pod>> {
         let mut known: Vec<_> = self
             .records
             .iter()
@@ -100,32 +102,16 @@ impl SchedulingQueue {
             self.tally.add_unschedulable(plugin, profile, 1);
         }
         self.set_gate(slot, None);
-        match self.records[slot].state {
-            State::Active => {
-                if !self.passes_gates(slot) {
-                    self.park(slot, CONFIG_RELOAD, now);
-                }
-            }
-            State::Backoff { until } | State::ErrorBackoff { until } => {
-                let record = &self.records[slot];
-                let unchanged = backoff::until(&self.config, record.failures(), record.timestamp) == Some(until);
-                if !(unchanged && self.passes_gates(slot)) {
-                    self.requeue(slot, Worth::AfterBackoff, CONFIG_RELOAD, now);
-                }
-            }
-            State::Parked { .. } if self.records[slot].set_aside => {}
-            State::Parked { .. } => self.requeue(slot, Worth::AfterBackoff, CONFIG_RELOAD, now),
-            State::Nowhere | State::InFlight { .. } | State::Placed { .. } => {}
-        }
+        self.look_again(slot, CONFIG_RELOAD, now);
     }
 
     /// A pod that may be new to the queue.
-    fn take_in(&mut self, pod: &Arc<Pod>, now: Moment) {
+    pub(super) fn take_in(&mut self, pod: &Arc<Pod>, event: ClusterEvent, now: Moment) {
         let Some(profile) = self.profile_number(pod) else {
             return;
         };
         match self.records.find(&pod.uid) {
-            None => self.enqueue(pod, profile, CONFIG_RELOAD, now),
+            None => self.enqueue(pod, profile, event, now),
             Some(slot) if matches!(self.records[slot].state, State::InFlight { gone: true, .. }) => {
                 self.waiting_pod_updated(slot, pod, pod, profile, now);
             }

@@ -10,6 +10,7 @@ use crate::{Outcome, Place, QueueConfig, QueueError};
 
 mod attempts;
 mod handlers;
+mod matching;
 mod reconfigured;
 mod waiting;
 

@@ -409,6 +409,7 @@ impl ProfileBuilder {
             prepare: Vec::new(),
             scheduler_name: "default-scheduler".to_owned(),
             match_rules: Vec::new(),
+            backoff: None,
             percentage_of_nodes_to_score: None,
             not_there_yet: Vec::new(),
             queue_sort: Arc::new(Arrival),
