@@ -11,7 +11,7 @@ pub struct FieldError {
     pub detail: String,
 }
 
-/// In which way a value is wrong. Values are shown as JSON.
+/// In which way a value is wrong. Values are JSON texts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FieldErrorKind {
     /// It is missing.
@@ -19,11 +19,11 @@ pub enum FieldErrorKind {
     /// It must not be there.
     Forbidden,
     /// It is not allowed.
-    Invalid(serde_json::Value),
+    Invalid(String),
     /// Another one is the same.
-    Duplicate(serde_json::Value),
+    Duplicate(String),
     /// It is none of a known few.
-    NotSupported(serde_json::Value),
+    NotSupported(String),
 }
 
 impl FieldError {
@@ -50,15 +50,24 @@ impl FieldError {
     ) -> Self {
         Self {
             field: field.into(),
-            kind: FieldErrorKind::Invalid(value.into()),
+            kind: FieldErrorKind::Invalid(value.into().to_string()),
             detail: detail.into(),
+        }
+    }
+
+    /// As [`FieldError::invalid`] with a value that is JSON already, its fields in an order of their own.
+    pub(crate) fn invalid_json(field: impl Into<String>, json: String, detail: &str) -> Self {
+        Self {
+            field: field.into(),
+            kind: FieldErrorKind::Invalid(json),
+            detail: detail.to_owned(),
         }
     }
 
     pub(crate) fn duplicate(field: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
         Self {
             field: field.into(),
-            kind: FieldErrorKind::Duplicate(value.into()),
+            kind: FieldErrorKind::Duplicate(value.into().to_string()),
             detail: String::new(),
         }
     }
@@ -67,7 +76,7 @@ impl FieldError {
         let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
         Self {
             field: field.into(),
-            kind: FieldErrorKind::NotSupported(value.into()),
+            kind: FieldErrorKind::NotSupported(serde_json::Value::from(value).to_string()),
             detail: format!("supported values: {}", supported.join(", ")),
         }
     }

@@ -16,8 +16,8 @@ pub(crate) fn explain(error: FieldError, root: Option<&Node>) -> Invalid {
 
 fn hint(error: &FieldError) -> Option<String> {
     match &error.kind {
-        FieldErrorKind::NotSupported(value) => supported(value.as_str()?, &error.detail),
-        FieldErrorKind::Invalid(value) if value.as_str().is_some_and(|name| REMOVED_PLUGINS.contains(&name)) => Some(
+        FieldErrorKind::NotSupported(value) => supported(value.trim_matches('"'), &error.detail),
+        FieldErrorKind::Invalid(value) if REMOVED_PLUGINS.contains(&value.trim_matches('"')) => Some(
             "remove it: NodeVolumeLimits, which is enabled by default, counts the volumes of every driver".to_owned(),
         ),
         _ => by_field(error),

@@ -28,7 +28,7 @@ pub use decode::{
 pub use election::{ElectionConfig, ElectionConfigError, JITTER_FACTOR};
 pub use error::{ConfigError, Fault, FaultKind, Invalid, Problem};
 pub use extender::{ExtenderConfig, ExtenderTls, ManagedResource};
-pub use feature_gates::{FeatureGates, Gate, GateSpec, Stage};
+pub use feature_gates::{FeatureGateError, FeatureGates, Gate, GateSpec, GateWarning, ParsedGates, Stage};
 pub use field_error::{FieldError, FieldErrorKind, FieldErrors};
 pub use go_duration::{GoDuration, GoDurationError, parse_go_duration};
 pub use plugin_args::{

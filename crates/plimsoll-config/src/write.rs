@@ -20,17 +20,12 @@ use crate::{
 pub(crate) use self::args::args as raw_args;
 
 impl SchedulerConfig {
-    /// The configuration as `kubescheduler.config.k8s.io/v1`, byte for byte as kube-scheduler's `--write-config-to`
-    /// writes it. What only Plimsoll's own kind can say is left out.
+    /// The configuration as a file of either kind. As kube-scheduler's, it is byte for byte what `--write-config-to` of
+    /// kube-scheduler writes, and what only Plimsoll's own kind can say is left out.
     ///
-    /// An unset `percentageOfNodesToScore` is written as 0, kube-scheduler's default.
-    pub fn to_yaml(&self) -> String {
-        yaml::write(&self.to_value(ConfigKind::KubeScheduler))
-    }
-
-    /// The configuration as `plimsoll.dev/v1alpha1`, with everything that kind can say.
-    pub fn to_plimsoll_yaml(&self) -> String {
-        yaml::write(&self.to_value(ConfigKind::Plimsoll))
+    /// kube-scheduler has no word for an unset `percentageOfNodesToScore`; it writes its default, 0.
+    pub fn to_yaml(&self, kind: ConfigKind) -> String {
+        yaml::write(&self.to_value(kind))
     }
 
     /// The tree of a file of either kind.

@@ -36,7 +36,7 @@ fn defaulted_examples_are_what_kube_scheduler_writes() {
         }
         let config = loaded.validate().unwrap_or_else(|error| panic!("{name}: {error}"));
         let golden = fs::read_to_string(folder("tests/golden").join(name)).unwrap();
-        assert_eq!(config.to_yaml(), golden, "{name}");
+        assert_eq!(config.to_yaml(ConfigKind::KubeScheduler), golden, "{name}");
         compared += 1;
     }
     assert_eq!(compared, files("tests/golden").len());
@@ -47,8 +47,8 @@ fn what_was_written_says_the_same_when_read_again() {
     let gates = FeatureGates::default();
     for (name, text) in files("tests/golden") {
         let config = load(&text, &gates).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(config.to_yaml(), text, "{name}");
-        let own = config.to_plimsoll_yaml();
+        assert_eq!(config.to_yaml(ConfigKind::KubeScheduler), text, "{name}");
+        let own = config.to_yaml(ConfigKind::Plimsoll);
         assert_eq!(load(&own, &gates).unwrap(), config, "{name}");
     }
 }

@@ -1,7 +1,5 @@
 //! The arguments of plugins.
 
-use serde_json::{Value, json};
-
 use super::names::label_key_faults;
 use super::{affinity, below};
 use crate::{
@@ -275,10 +273,11 @@ fn volume_binding(path: &str, args: &VolumeBindingArgs, gates: &FeatureGates, er
     } else if !args.shape.is_empty() {
         let detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
         let points = args.shape.iter();
-        let shown: Vec<Value> = points
-            .map(|point| json!({"Utilization": point.utilization, "Score": point.score}))
+        let points: Vec<String> = points
+            .map(|point| format!("{{\"Utilization\":{},\"Score\":{}}}", point.utilization, point.score))
             .collect();
-        errors.push(FieldError::invalid(shape_path, shown, detail));
+        let shown = format!("[{}]", points.join(","));
+        errors.push(FieldError::invalid_json(shape_path, shown, detail));
     }
 }
 

@@ -80,8 +80,9 @@ fn removed_plugins(path: &str, plugins: &Plugins, errors: &mut Vec<FieldError>) 
 }
 
 fn removed(path: &str, plugin: &str) -> Option<FieldError> {
+    // The first version is that of another API of the same short name: a slip that users see.
     let version = crate::API_VERSION;
-    let detail = format!("was invalid in version {version:?} (KubeSchedulerConfiguration is version {version:?})");
+    let detail = format!("was invalid in version \"v1\" (KubeSchedulerConfiguration is version {version:?})");
     REMOVED_PLUGINS
         .contains(&plugin)
         .then(|| FieldError::invalid(path, plugin, detail))
@@ -134,7 +135,11 @@ fn common_queue_sort(profiles: &[ProfileConfig], errors: &mut Vec<FieldError>) {
         if profile.plugins.queue_sort != *canon {
             let shown = shown_set(&profile.plugins.queue_sort);
             let detail = "must be the same for all profiles";
-            errors.push(FieldError::invalid(format!("{path}.plugins.queueSort"), shown, detail));
+            errors.push(FieldError::invalid_json(
+                format!("{path}.plugins.queueSort"),
+                shown,
+                detail,
+            ));
         }
         let own = profile
             .plugin_config
@@ -148,15 +153,17 @@ fn common_queue_sort(profiles: &[ProfileConfig], errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A set as kube-scheduler shows one: by the names of its own fields, and null for an empty list.
-fn shown_set(set: &PluginSet) -> Value {
-    let list = |items: Vec<Value>| if items.is_empty() { Value::Null } else { items.into() };
-    let enabled = set
-        .enabled
-        .iter()
-        .map(|plugin| json!({"Name": plugin.name, "Weight": plugin.weight}));
-    let disabled = set.disabled.iter().map(|name| json!({"Name": name, "Weight": 0}));
-    json!({"Enabled": list(enabled.collect()), "Disabled": list(disabled.collect())})
+/// A set as kube-scheduler shows one: by the names and in the order of its own fields, and null for an empty list.
+fn shown_set(set: &PluginSet) -> String {
+    let plugin = |name: &str, weight: i32| format!("{{\"Name\":{},\"Weight\":{weight}}}", Value::from(name));
+    let list = |items: Vec<String>| match items.as_slice() {
+        [] => "null".to_owned(),
+        items => format!("[{}]", items.join(",")),
+    };
+    let enabled = set.enabled.iter().map(|own| plugin(&own.name, own.weight));
+    let disabled = set.disabled.iter().map(|name| plugin(name, 0));
+    let (enabled, disabled) = (list(enabled.collect()), list(disabled.collect()));
+    format!("{{\"Enabled\":{enabled},\"Disabled\":{disabled}}}")
 }
 
 /// What only Plimsoll's own kind can say.
