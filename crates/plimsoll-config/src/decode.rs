@@ -5,6 +5,7 @@ mod args;
 mod cursor;
 mod extender;
 mod kind;
+mod policy;
 mod profile;
 mod top;
 
@@ -18,6 +19,7 @@ use crate::{ConfigError, Fault, FaultKind, FeatureGates, Position, SchedulerConf
 
 pub(crate) use self::args::version_of as args_version;
 pub use self::kind::{API_VERSION, ConfigKind, KIND, PLIMSOLL_API_VERSION, PLIMSOLL_KIND};
+pub use self::policy::decode_policy;
 
 /// A file that was decoded and defaulted, and is not validated yet.
 #[derive(Debug, Clone)]

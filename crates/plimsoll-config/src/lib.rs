@@ -15,6 +15,7 @@ mod go_duration;
 mod hints;
 mod plugin_args;
 mod plugins;
+mod policy;
 mod position;
 mod profile;
 mod scheduler;
@@ -23,7 +24,8 @@ mod validate;
 mod write;
 
 pub use decode::{
-    API_VERSION, ConfigKind, ElectionOverrides, KIND, Loaded, PLIMSOLL_API_VERSION, PLIMSOLL_KIND, decode, load,
+    API_VERSION, ConfigKind, ElectionOverrides, KIND, Loaded, PLIMSOLL_API_VERSION, PLIMSOLL_KIND, decode,
+    decode_policy, load,
 };
 pub use election::{ElectionConfig, ElectionConfigError, JITTER_FACTOR};
 pub use error::{ConfigError, Fault, FaultKind, Invalid, Problem};
@@ -38,6 +40,10 @@ pub use plugin_args::{
     UtilizationShapePoint, VolumeBindingArgs, WeightedLabel,
 };
 pub use plugins::{PluginRef, PluginSet, Plugins};
+pub use policy::{
+    Converted, LabelPreference, LabelsPresence, Policy, PolicyError, PolicyErrors, PolicyNote, PredicateArgument,
+    PredicatePolicy, PriorityArgument, PriorityPolicy, RequestedToCapacityRatio,
+};
 pub use position::Position;
 pub use profile::{DEFAULT_SCHEDULER_NAME, MatchRule, PluginConfig, ProfileBackoff, ProfileConfig, ProfileExtras};
 pub use scheduler::{ClientConnection, SchedulerConfig};

@@ -1,0 +1,62 @@
+use std::fmt;
+
+use crate::FieldErrors;
+
+/// Why a Policy cannot be used. The texts are kube-scheduler's, from the releases that read Policies.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PolicyError {
+    /// Neither Kubernetes nor the registry of plugins ever had it.
+    #[error("Invalid predicate name {0:?} specified - no corresponding function found")]
+    UnknownPredicate(String),
+    /// Neither Kubernetes nor the registry of plugins ever had it.
+    #[error("Invalid priority name {0} specified - no corresponding function found")]
+    UnknownPriority(String),
+    /// The argument of a predicate says nothing, or two things.
+    #[error("Exactly 1 predicate argument is required, numArgs: {count}, Predicate: {name}")]
+    PredicateArguments {
+        /// The predicate.
+        name: String,
+        /// How many things it says.
+        count: usize,
+    },
+    /// The argument of a priority says nothing, or two things.
+    #[error("Exactly 1 priority argument is required, numArgs: {count}, Priority: {name}")]
+    PriorityArguments {
+        /// The priority.
+        name: String,
+        /// How many things it says.
+        count: usize,
+    },
+    /// The weight of a priority is 0, negative or too large, alone or with those that are joined with it.
+    #[error("priority {0} should have a positive weight applied to it or it has overflown")]
+    Weight(String),
+    /// There can be one function of the used share.
+    #[error("priority {name:?} redeclares custom priority \"RequestedToCapacityRatio\", from: {first:?}")]
+    SecondRatio {
+        /// The later priority.
+        name: String,
+        /// The earlier one.
+        first: String,
+    },
+    /// Values that are not allowed.
+    #[error(transparent)]
+    Invalid(FieldErrors),
+}
+
+/// Everything that is wrong with a Policy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PolicyErrors(pub Vec<PolicyError>);
+
+impl fmt::Display for PolicyErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [only] => write!(f, "{only}"),
+            several => {
+                let texts: Vec<String> = several.iter().map(ToString::to_string).collect();
+                write!(f, "[{}]", texts.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for PolicyErrors {}
