@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -11,6 +12,7 @@ use plimsoll_model::{Moment, Pod, Seq};
 use crate::nominations::Contender;
 use crate::plan::Plan;
 
+mod contested;
 mod explain;
 mod post_filter;
 mod sampling;
@@ -56,6 +58,8 @@ pub(crate) struct Cycle {
     /// Pre-filters that named the only nodes that will do.
     restricting: Vec<&'static str>,
     contested: Vec<(NodeIndex, Verdict)>,
+    /// Of one contested node.
+    one_node: Verdicts,
     tally: HashMap<Verdict, usize, FixedState>,
     scoring: scoring::Buffers,
 }
@@ -78,6 +82,7 @@ impl Cycle {
             skip_filter: Vec::new(),
             restricting: Vec::new(),
             contested: Vec::new(),
+            one_node: Verdicts::default(),
             tally: HashMap::with_hasher(FixedState::default()),
             scoring: scoring::Buffers::default(),
         }
@@ -201,71 +206,41 @@ impl Cycle {
         contenders: &[Contender],
         now: Moment,
     ) -> Result<(), String> {
-        self.contested.clear();
-        if self.each_node_is_judged_alone() {
-            self.filter_contested(columns, contenders, now)?;
-        } else {
-            for of_one_node in contenders.chunk_by(|a, b| a.index == b.index) {
-                self.filter_contested(columns, of_one_node, now)?;
-            }
-        }
+        self.filter_contested(columns, contenders, now)?;
         self.verdicts.begin(&self.scope, columns.capacity());
         for (node, verdict) in &self.contested {
             self.verdicts.reject(*node, *verdict);
         }
-        self.run_filters(columns, now)
+        let mut verdicts = std::mem::take(&mut self.verdicts);
+        let result = self.run_filters(0..self.plan.profile.filter.len(), &mut verdicts, columns, now);
+        self.verdicts = verdicts;
+        result
     }
 
-    /// Whether it makes no difference that other contested nodes have their nominated pods too.
-    fn each_node_is_judged_alone(&self) -> bool {
-        let mut running = self
-            .plan
-            .profile
-            .filter
-            .iter()
-            .zip(&self.skip_filter)
-            .filter(|(_, skip)| !**skip);
-        running.all(|(plugin, _)| plugin.judges_nodes_alone())
-    }
-
-    /// Judges the contenders' nodes with the contenders on them.
-    fn filter_contested(&mut self, columns: &mut Columns, contenders: &[Contender], now: Moment) -> Result<(), String> {
-        if contenders.is_empty() {
-            return Ok(());
-        }
-        for contender in contenders {
-            columns.add_pod(&contender.node, &contender.footprint);
-        }
-        let nodes: NodeSet = contenders.iter().map(|contender| contender.index).collect();
-        self.verdicts.begin(&nodes, columns.capacity());
-        let result = self.run_filters(columns, now);
-        for contender in contenders.iter().rev() {
-            columns.remove_pod(&contender.node, &contender.footprint);
-        }
-        result?;
-        let feasible = self.verdicts.feasible();
-        let rejected = nodes.iter().filter(|node| !feasible.contains(*node));
-        self.contested
-            .extend(rejected.map(|node| (node, self.verdicts.of(node))));
-        Ok(())
-    }
-
-    fn run_filters(&mut self, columns: &Columns, now: Moment) -> Result<(), String> {
+    /// Runs the filters with these numbers, those that are not to be skipped.
+    fn run_filters(
+        &self,
+        filters: Range<usize>,
+        verdicts: &mut Verdicts,
+        columns: &Columns,
+        now: Moment,
+    ) -> Result<(), String> {
         let context = CycleContext {
             pod: &self.pod,
             columns,
             now,
         };
-        for (number, (plugin, skip)) in self.plan.profile.filter.iter().zip(&self.skip_filter).enumerate() {
-            if self.verdicts.feasible().is_empty() {
+        for number in filters {
+            if verdicts.feasible().is_empty() {
                 break;
             }
-            if *skip {
+            if self.skip_filter[number] {
                 continue;
             }
+            let plugin = &self.plan.profile.filter[number];
             let number = u8::try_from(number).unwrap_or(u8::MAX);
             plugin
-                .filter(context, &self.state, &mut self.verdicts.pass(number))
+                .filter(context, &self.state, &mut verdicts.pass(number))
                 .map_err(|error| format!("running {:?} filter plugin: {error}", plugin.name()))?;
         }
         Ok(())

@@ -267,6 +267,10 @@ impl Filter for Fit {
         Ok(())
     }
 
+    fn judges_nodes_alone(&self) -> bool {
+        true
+    }
+
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed("Insufficient cpu")]
     }
