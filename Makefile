@@ -10,6 +10,11 @@ PROFILE := release-lite
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The suite is told where it is: building it from within a test would compile half of it anew, for cargo's own variables.
 BINARY := $(TARGET)/$(PROFILE)/plimsoll
+ORACLE := $(TARGET)/$(PROFILE)/oracle
+# How many random cases `make oracle` compares with kube-scheduler's own plugins, of which seed, how many processes at a time.
+CASES ?= 20000
+SEED ?= 0
+JOBS ?= 1
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
 SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
@@ -36,8 +41,8 @@ release: ## Build the plimsoll binary as released
 	cargo build --package plimsoll --bin plimsoll --release
 
 .PHONY: test
-test: controlplane binary ## Run all tests, the real control plane's suite included
-	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --no-fail-fast
+test: controlplane binary oracle-binary ## Run all tests, the real control plane's suite included
+	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_ORACLE="$(abspath $(ORACLE))" cargo test --workspace --no-fail-fast
 
 .PHONY: cluster
 cluster: controlplane binary ## Run the suite on a real control plane alone, with its output
@@ -55,6 +60,15 @@ parity: controlplane ## Compare the embedded API server with the real kube-apise
 simulate: ## Run whole schedulers on virtual time against the embedded API server (SEEDS=100 random runs at the end)
 	cargo test --workspace $(addprefix --test ,$(SIMULATIONS))
 	cargo run --package plimsoll-simulation --bin simulate -- --seeds $(SEEDS) --start $(START)
+
+.PHONY: oracle
+oracle: oracle-binary ## Compare random cases with kube-scheduler's own plugins (CASES=20000 SEED=0 JOBS=1)
+	$(ORACLE) --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
+
+# With the scheduler's own features, so that what both are made of is compiled once.
+.PHONY: oracle-binary
+oracle-binary:
+	cargo build --package plimsoll --bin plimsoll --package plimsoll-oracle --bin oracle --profile $(PROFILE)
 
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver and kube-scheduler into a cache outside the tree (once per machine)

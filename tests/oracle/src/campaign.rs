@@ -19,7 +19,6 @@ use crate::case::Case;
 use crate::compare::{Difference, differences};
 use crate::coverage::Coverage;
 use crate::generate::case;
-use crate::generate::config::goes_without;
 use crate::ours::judge;
 use crate::shrink::shrink;
 use crate::upstream::{Answers, Questions, Upstream};
@@ -204,9 +203,7 @@ impl Findings {
                         found
                     })
                 };
-                let shows = |case: &Case| {
-                    Ok(goes_without(&case.config) && compare(case)?.iter().any(|found| found.what == what))
-                };
+                let shows = |case: &Case| Ok(compare(case)?.iter().any(|found| found.what == what));
                 let smallest = shrink(&case, SHRINKING, shows)?;
                 let differences = compare(&smallest)?;
                 mismatches.push(Mismatch {

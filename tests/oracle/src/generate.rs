@@ -7,7 +7,7 @@ use crate::case::Case;
 use crate::dice::Dice;
 
 mod affinity;
-pub(crate) mod config;
+mod config;
 mod image;
 mod labels;
 mod node;
@@ -18,45 +18,56 @@ mod workload;
 
 use pod::Stage;
 
+/// What kind of cluster it is.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    nodes: usize,
+    /// Most nodes take most pods, so that there is something to rank.
+    roomy: bool,
+}
+
 /// The case with this number among those of a seed; the same each time.
 pub fn case(seed: u64, number: u64) -> Case {
     let mut dice = Dice::new(seed, number);
     let dice = &mut dice;
-    let nodes = dice.one_of(&[1, 2, 3, 4, 5, 5, 6, 8, 12]);
+    let shape = Shape {
+        nodes: dice.one_of(&[1, 2, 3, 4, 5, 5, 6, 8, 12]),
+        roomy: dice.percent(60),
+    };
     let mut case = Case {
-        config: config::config(dice),
-        pod: pod::pod(dice, "pod", Stage::New, nodes),
+        config: config::config(dice, shape.nodes),
+        pod: pod::pod(dice, "pod", Stage::New, shape),
         ..Case::default()
     };
     workload::add_namespaces(dice, &mut case);
     workload::add_workloads(dice, &mut case);
-    for number in 0..nodes {
+    for number in 0..shape.nodes {
         let name = format!("n{number}");
-        add_pods(dice, &mut case, &name, nodes);
-        add_node(dice, &mut case, &name);
+        add_pods(dice, &mut case, &name, shape);
+        add_node(dice, &mut case, &name, shape);
     }
     if dice.percent(3) {
         // As after a node was deleted and before its pods were.
-        case.pods.push(pod::pod(dice, "stray", Stage::On("gone"), nodes));
+        case.pods.push(pod::pod(dice, "stray", Stage::On("gone"), shape));
     }
     if dice.percent(5) {
-        case.pod["status"]["nominatedNodeName"] = json!(format!("n{}", dice.below(nodes + 1)));
+        case.pod["status"]["nominatedNodeName"] = json!(format!("n{}", dice.below(shape.nodes + 1)));
     }
     case
 }
 
-fn add_pods(dice: &mut Dice, case: &mut Case, node: &str, nodes: usize) {
+fn add_pods(dice: &mut Dice, case: &mut Case, node: &str, shape: Shape) {
     for number in 0..dice.one_of(&[0, 0, 1, 1, 2, 3, 5]) {
         let name = format!("{node}-{number}");
-        case.pods.push(pod::pod(dice, &name, Stage::On(node), nodes));
+        case.pods.push(pod::pod(dice, &name, Stage::On(node), shape));
     }
     if dice.percent(7) {
         let name = format!("{node}-nominated");
-        case.pods.push(pod::pod(dice, &name, Stage::Nominated(node), nodes));
+        case.pods.push(pod::pod(dice, &name, Stage::Nominated(node), shape));
     }
 }
 
-fn add_node(dice: &mut Dice, case: &mut Case, name: &str) {
+fn add_node(dice: &mut Dice, case: &mut Case, name: &str, shape: Shape) {
     let on_node = case.pods.iter().filter(|pod| {
         pod["spec"]["nodeName"] == name || (pod["status"]["nominatedNodeName"] == name && dice.percent(50))
     });
@@ -64,8 +75,8 @@ fn add_node(dice: &mut Dice, case: &mut Case, name: &str) {
     for pod in on_node.chain([&case.pod]) {
         asked.add(pod);
     }
-    let mut node = node::node(dice, name);
-    node["status"]["allocatable"] = Value::Object(node::allocatable(dice, asked.pods, &asked.amounts));
+    let mut node = node::node(dice, name, shape);
+    node["status"]["allocatable"] = Value::Object(node::allocatable(dice, shape, asked.pods, &asked.amounts));
     node["status"]["capacity"] = node["status"]["allocatable"].clone();
     case.nodes.push(node);
 }

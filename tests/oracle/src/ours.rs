@@ -5,10 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
-use plimsoll_config::{FeatureGates, Gate, ProfileConfig};
+use plimsoll_config::{FeatureGates, Gate};
 use plimsoll_engine::{Engine, PluginScores, Trial};
 use plimsoll_framework::{Profile, Status};
-use plimsoll_model::{Change, Delta, Moment, Pod, Seq, decode_node, decode_pod};
+use plimsoll_model::{
+    Change, Delta, Moment, Pod, Seq, WorkloadKind, decode_namespace, decode_node, decode_pod, decode_workload_selector,
+};
 use serde_json::Value;
 
 use crate::answer::{Answer, Score, Verdict};
@@ -27,8 +29,25 @@ pub fn judge(case: &Case) -> Answer {
 
 fn try_case(case: &Case) -> anyhow::Result<Answer> {
     let gates = gates(case)?;
-    let profile = Profile::assemble(&profile(&case.config), &plimsoll_plugins::registry(), &gates)?;
+    let config = plimsoll_config::load(&case.config.to_string(), &gates)?;
+    let profile = config.profiles.first().context("no profile")?;
+    let profile = Profile::assemble(profile, &plimsoll_plugins::registry(), &gates)?;
     let mut cluster = Cluster::new(profile);
+    for namespace in &case.namespaces {
+        let new = Some(Arc::new(decode_namespace(&bytes(namespace))?));
+        cluster.tell(Delta::NamespaceChanged { old: None, new });
+    }
+    for (kind, objects) in [
+        (WorkloadKind::Service, &case.services),
+        (WorkloadKind::ReplicationController, &case.replication_controllers),
+        (WorkloadKind::ReplicaSet, &case.replica_sets),
+        (WorkloadKind::StatefulSet, &case.stateful_sets),
+    ] {
+        for object in objects {
+            let new = Some(Arc::new(decode_workload_selector(kind, &bytes(object))?));
+            cluster.tell(Delta::WorkloadSelectorChanged { old: None, new });
+        }
+    }
     for node in &case.nodes {
         cluster.tell(Delta::NodeAdded(Arc::new(decode_node(&bytes(node))?)));
     }
@@ -51,16 +70,6 @@ fn gates(case: &Case) -> anyhow::Result<FeatureGates> {
         gates = gates.with(gate, *on);
     }
     Ok(gates)
-}
-
-/// The default profile without the plugins that the configuration disables.
-fn profile(config: &Value) -> ProfileConfig {
-    let disabled = config["profiles"][0]["plugins"]["multiPoint"]["disabled"].as_array();
-    let disabled = disabled.map_or(&[][..], Vec::as_slice);
-    let mut profile = ProfileConfig::default();
-    let enabled = &mut profile.plugins.multi_point.enabled;
-    enabled.retain(|plugin| !disabled.iter().any(|entry| entry["name"] == plugin.name.as_str()));
-    profile
 }
 
 struct Cluster {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::labels;
 use super::node::{HOSTNAME, REGION, SIZES, ZONE};
+use super::{Shape, labels};
 use crate::dice::Dice;
 
 /// Keys by which pods are near each other, and one that no node has.
@@ -33,11 +33,32 @@ fn values_of(key: &str) -> &'static [&'static str] {
     }
 }
 
-/// Node affinity with required or preferred terms, or both. `nodes` is how many there are.
-pub(super) fn node_affinity(dice: &mut Dice, nodes: usize) -> Value {
+/// How odd a term may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Terms {
+    /// Of a pod, required: values are label values.
+    Required,
+    /// Of a pod, preferred: the API server only warns about values that are not.
+    Preferred,
+    /// Of a configuration: they must be well-formed altogether.
+    Strict,
+}
+
+/// Node affinity with required or preferred terms, or both.
+pub(super) fn node_affinity(dice: &mut Dice, shape: Shape) -> Value {
+    let required = if shape.roomy { 20 } else { 60 };
+    affinity_of(dice, shape.nodes, required, Terms::Required, Terms::Preferred)
+}
+
+/// Node affinity that a configuration adds to each pod's.
+pub(super) fn added(dice: &mut Dice, nodes: usize) -> Value {
+    affinity_of(dice, nodes, 40, Terms::Strict, Terms::Strict)
+}
+
+fn affinity_of(dice: &mut Dice, nodes: usize, chance: usize, required: Terms, preferred: Terms) -> Value {
     let mut affinity = Map::new();
-    if dice.percent(45) {
-        let terms: Vec<Value> = (0..dice.between(1, 3)).map(|_| term(dice, nodes, false)).collect();
+    if dice.percent(chance) {
+        let terms: Vec<Value> = (0..dice.between(1, 3)).map(|_| term(dice, nodes, required)).collect();
         affinity.insert(
             "requiredDuringSchedulingIgnoredDuringExecution".to_owned(),
             json!({ "nodeSelectorTerms": terms }),
@@ -45,7 +66,7 @@ pub(super) fn node_affinity(dice: &mut Dice, nodes: usize) -> Value {
     }
     if dice.percent(60) {
         let terms: Vec<Value> = (0..dice.between(1, 3))
-            .map(|_| json!({ "weight": weight(dice), "preference": term(dice, nodes, true) }))
+            .map(|_| json!({ "weight": weight(dice), "preference": term(dice, nodes, preferred) }))
             .collect();
         affinity.insert(
             "preferredDuringSchedulingIgnoredDuringExecution".to_owned(),
@@ -63,7 +84,7 @@ pub(super) fn weight(dice: &mut Dice) -> usize {
     }
 }
 
-fn term(dice: &mut Dice, nodes: usize, preferred: bool) -> Value {
+fn term(dice: &mut Dice, nodes: usize, terms: Terms) -> Value {
     let mut term = Map::new();
     if dice.percent(3) {
         return Value::Object(term);
@@ -73,7 +94,7 @@ fn term(dice: &mut Dice, nodes: usize, preferred: bool) -> Value {
         term.insert("matchFields".to_owned(), json!(fields));
     }
     if term.is_empty() || dice.percent(40) {
-        let expressions: Vec<Value> = (0..dice.between(1, 2)).map(|_| expression(dice, preferred)).collect();
+        let expressions: Vec<Value> = (0..dice.between(1, 2)).map(|_| expression(dice, terms)).collect();
         term.insert("matchExpressions".to_owned(), json!(expressions));
     }
     Value::Object(term)
@@ -87,7 +108,7 @@ fn name_field(dice: &mut Dice, nodes: usize) -> Value {
     json!({ "key": "metadata.name", "operator": operator, "values": [name] })
 }
 
-fn expression(dice: &mut Dice, preferred: bool) -> Value {
+fn expression(dice: &mut Dice, terms: Terms) -> Value {
     let key = node_key(dice);
     let values = values_of(key);
     match dice.below(6) {
@@ -97,11 +118,10 @@ fn expression(dice: &mut Dice, preferred: bool) -> Value {
         3 => json!({ "key": key, "operator": "DoesNotExist" }),
         number => {
             let operator = if number == 4 { "Gt" } else { "Lt" };
-            // The API server only warns about a value that is no label value, and only in a preferred term.
-            let value = if preferred && dice.percent(10) {
-                "-5"
-            } else {
-                dice.seldom(15, &["4", "5", "9", "0"], &SIZES)
+            let value = match terms {
+                Terms::Preferred if dice.percent(4) => "-5",
+                Terms::Required | Terms::Preferred => dice.seldom(12, &["4", "5", "9", "0"], &SIZES),
+                Terms::Strict => dice.pick(&["4", "5", "9", "0"]),
             };
             json!({ "key": "size", "operator": operator, "values": [value] })
         }

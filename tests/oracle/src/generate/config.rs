@@ -1,28 +1,246 @@
-//! Configurations.
+//! Configurations: the default profile, other plugins and weights, arguments of every kind.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::{affinity, quantity, spread};
 use crate::dice::Dice;
 
-/// Default plugins that Plimsoll does not have yet: both sides go without.
-pub(crate) const NOT_YET: [&str; 3] = ["PodTopologySpread", "InterPodAffinity", "NodeDeclaredFeatures"];
+/// Score plugins of the default profile.
+const SCORES: [&str; 7] = [
+    "TaintToleration",
+    "NodeAffinity",
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "NodeResourcesBalancedAllocation",
+    "ImageLocality",
+];
+/// Filter plugins of the default profile.
+const FILTERS: [&str; 9] = [
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "NodeDeclaredFeatures",
+];
 
 /// A configuration with one profile.
-pub(super) fn config(_dice: &mut Dice) -> Value {
-    let disabled: Vec<Value> = NOT_YET.iter().map(|name| json!({ "name": name })).collect();
+pub(super) fn config(dice: &mut Dice, nodes: usize) -> Value {
+    let mut profile = json!({ "schedulerName": "default-scheduler" });
+    if dice.percent(30) {
+        profile["plugins"] = Value::Object(plugins(dice));
+    }
+    let args = if dice.percent(50) {
+        plugin_config(dice, nodes)
+    } else {
+        Vec::new()
+    };
+    if !args.is_empty() {
+        profile["pluginConfig"] = json!(args);
+    }
     json!({
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "profiles": [{
-            "schedulerName": "default-scheduler",
-            "plugins": { "multiPoint": { "disabled": disabled } },
-        }],
+        "profiles": [profile],
     })
 }
 
-/// Whether both sides would still go without the plugins that Plimsoll does not have.
-pub(crate) fn goes_without(config: &Value) -> bool {
-    let disabled = config["profiles"][0]["plugins"]["multiPoint"]["disabled"].as_array();
-    let is_disabled = |name: &&str| disabled.is_some_and(|list| list.iter().any(|entry| entry["name"] == **name));
-    NOT_YET.iter().all(is_disabled)
+fn plugins(dice: &mut Dice) -> Map<String, Value> {
+    match dice.below(5) {
+        0 => weights_overridden(dice),
+        1 => scores_replaced(dice),
+        2 => some_disabled(dice),
+        3 => filters_replaced(dice),
+        _ => all_replaced(dice),
+    }
+}
+
+fn named(names: &[&str]) -> Value {
+    names.iter().map(|name| json!({ "name": name })).collect()
+}
+
+fn weighted(dice: &mut Dice, names: &[&str]) -> Value {
+    names
+        .iter()
+        .map(|name| match dice.below(4) {
+            0 => json!({ "name": name }),
+            1 => json!({ "name": name, "weight": 0 }),
+            _ => json!({ "name": name, "weight": affinity::weight(dice) }),
+        })
+        .collect()
+}
+
+fn sets(sets: &[(&str, Value)]) -> Map<String, Value> {
+    sets.iter()
+        .map(|(name, set)| ((*name).to_owned(), set.clone()))
+        .collect()
+}
+
+/// Default plugins named again keep their place and take the new weight.
+fn weights_overridden(dice: &mut Dice) -> Map<String, Value> {
+    let names = dice.some(4, &SCORES);
+    sets(&[("multiPoint", json!({ "enabled": weighted(dice, &names) }))])
+}
+
+fn scores_replaced(dice: &mut Dice) -> Map<String, Value> {
+    let mut names = dice.some(5, &SCORES);
+    if dice.percent(50) {
+        names.reverse();
+    }
+    let disabled = if dice.percent(60) { named(&["*"]) } else { named(&names) };
+    sets(&[(
+        "score",
+        json!({ "enabled": weighted(dice, &names), "disabled": disabled }),
+    )])
+}
+
+fn some_disabled(dice: &mut Dice) -> Map<String, Value> {
+    let everywhere = dice.some(2, &FILTERS);
+    let scores = dice.some(3, &SCORES);
+    let filters = dice.some(2, &FILTERS);
+    sets(&[
+        ("multiPoint", json!({ "disabled": named(&everywhere) })),
+        ("score", json!({ "disabled": named(&scores) })),
+        ("filter", json!({ "disabled": named(&filters) })),
+    ])
+}
+
+/// Another order, and so another first reason.
+fn filters_replaced(dice: &mut Dice) -> Map<String, Value> {
+    let mut names = FILTERS.to_vec();
+    let turn = dice.below(names.len());
+    names.rotate_left(turn);
+    if dice.percent(50) {
+        names.reverse();
+    }
+    sets(&[("filter", json!({ "enabled": named(&names), "disabled": named(&["*"]) }))])
+}
+
+fn all_replaced(dice: &mut Dice) -> Map<String, Value> {
+    let mut enabled = vec![json!({ "name": "PrioritySort" }), json!({ "name": "DefaultBinder" })];
+    let mut names = FILTERS.to_vec();
+    names.extend(["NodeResourcesBalancedAllocation", "ImageLocality"]);
+    let left_out = dice.below(names.len());
+    names.remove(left_out);
+    if dice.percent(50) {
+        names.reverse();
+    }
+    if let Value::Array(rest) = weighted(dice, &names) {
+        enabled.extend(rest);
+    }
+    sets(&[("multiPoint", json!({ "enabled": enabled, "disabled": named(&["*"]) }))])
+}
+
+fn plugin_config(dice: &mut Dice, nodes: usize) -> Vec<Value> {
+    let mut args = Vec::new();
+    let mut add = |name: &str, value: Value| args.push(json!({ "name": name, "args": value }));
+    if dice.percent(55) {
+        add("NodeResourcesFit", fit(dice));
+    }
+    if dice.percent(30) {
+        add(
+            "NodeResourcesBalancedAllocation",
+            json!({ "resources": resources(dice, false) }),
+        );
+    }
+    if dice.percent(25) {
+        add("NodeAffinity", json!({ "addedAffinity": affinity::added(dice, nodes) }));
+    }
+    if dice.percent(30) {
+        add("InterPodAffinity", inter_pod_affinity(dice));
+    }
+    if dice.percent(35) {
+        add("PodTopologySpread", pod_topology_spread(dice));
+    }
+    args
+}
+
+fn fit(dice: &mut Dice) -> Value {
+    let mut args = Map::new();
+    if dice.percent(25) {
+        args.insert(
+            "ignoredResources".to_owned(),
+            json!(dice.some(2, &quantity::SCALARS[..3])),
+        );
+    }
+    if dice.percent(20) {
+        args.insert(
+            "ignoredResourceGroups".to_owned(),
+            json!(dice.some(2, &["example.com", "vendor.org", "none.example"])),
+        );
+    }
+    if dice.percent(80) {
+        let kind = dice.pick(&["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"]);
+        let mut strategy = json!({ "type": kind });
+        if dice.percent(75) {
+            strategy["resources"] = resources(dice, true);
+        }
+        if kind == "RequestedToCapacityRatio" {
+            strategy["requestedToCapacityRatio"] = json!({ "shape": shape(dice) });
+        }
+        args.insert("scoringStrategy".to_owned(), strategy);
+    }
+    Value::Object(args)
+}
+
+fn resources(dice: &mut Dice, with_weights: bool) -> Value {
+    let all = [
+        "cpu",
+        "memory",
+        "ephemeral-storage",
+        "example.com/gpu",
+        "vendor.org/nic",
+        "hugepages-2Mi",
+    ];
+    let mut names = dice.some(4, &all);
+    if names.is_empty() {
+        names.push("cpu");
+    }
+    let weight = |dice: &mut Dice| if with_weights { affinity::weight(dice) } else { 1 };
+    names
+        .iter()
+        .map(|name| json!({ "name": name, "weight": weight(dice) }))
+        .collect()
+}
+
+/// Utilisation rises from point to point.
+fn shape(dice: &mut Dice) -> Vec<Value> {
+    let mut points = Vec::new();
+    let mut utilization = dice.one_of(&[0, 0, 0, 10, 50]);
+    loop {
+        points.push(json!({ "utilization": utilization, "score": dice.between(0, 10) }));
+        utilization += dice.one_of(&[1, 7, 30, 50, 100]);
+        if utilization > 100 || points.len() == 5 {
+            return points;
+        }
+    }
+}
+
+fn inter_pod_affinity(dice: &mut Dice) -> Value {
+    json!({
+        "hardPodAffinityWeight": dice.one_of(&[0, 1, 5, 100]),
+        "ignorePreferredTermsOfExistingPods": dice.percent(50),
+    })
+}
+
+fn pod_topology_spread(dice: &mut Dice) -> Value {
+    if dice.percent(15) {
+        return json!({ "defaultingType": "System" });
+    }
+    let mut constraints: Vec<Value> = Vec::new();
+    for _ in 0..dice.below(3) {
+        let key = dice.pick(&affinity::TOPOLOGY_KEYS);
+        let when = dice.pick(&["DoNotSchedule", "ScheduleAnyway"]);
+        if constraints
+            .iter()
+            .all(|other| other["topologyKey"] != key || other["whenUnsatisfiable"] != when)
+        {
+            constraints.push(spread::constraint(dice, key, when));
+        }
+    }
+    json!({ "defaultingType": "List", "defaultConstraints": constraints })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{image, quantity};
+use super::{Shape, image, quantity};
 use crate::dice::Dice;
 
 pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
@@ -38,12 +38,12 @@ const FEATURES: [&str; 3] = [
 ];
 
 /// A node without allocatable resources.
-pub(super) fn node(dice: &mut Dice, name: &str) -> Value {
+pub(super) fn node(dice: &mut Dice, name: &str, shape: Shape) -> Value {
     let mut spec = Map::new();
-    if dice.percent(4) {
+    if dice.percent(if shape.roomy { 1 } else { 6 }) {
         spec.insert("unschedulable".to_owned(), json!(true));
     }
-    let taints = taints(dice);
+    let taints = taints(dice, if shape.roomy { 3 } else { 25 });
     if !taints.is_empty() {
         spec.insert("taints".to_owned(), json!(taints));
     }
@@ -90,14 +90,14 @@ fn labels(dice: &mut Dice, name: &str) -> Map<String, Value> {
 }
 
 /// No two with the same key and effect: the API server takes none such.
-fn taints(dice: &mut Dice) -> Vec<Value> {
+fn taints(dice: &mut Dice, hard: usize) -> Vec<Value> {
     if dice.percent(55) {
         return Vec::new();
     }
     let mut taints: Vec<Value> = Vec::new();
     for _ in 0..dice.between(1, 4) {
         let key = dice.pick(&TAINT_KEYS);
-        let effect = dice.seldom(12, &["PreferNoSchedule"], &["NoSchedule", "NoExecute"]);
+        let effect = dice.seldom(hard, &["PreferNoSchedule"], &["NoSchedule", "NoExecute"]);
         if taints
             .iter()
             .any(|other| other["key"] == key && other["effect"] == effect)
@@ -119,8 +119,17 @@ fn taints(dice: &mut Dice) -> Vec<Value> {
 }
 
 /// What a node has to give: near what is asked of it (`asked` holds the sum for each resource), or anything.
-pub(super) fn allocatable(dice: &mut Dice, pods: i64, asked: &[(String, i64)]) -> Map<String, Value> {
+pub(super) fn allocatable(dice: &mut Dice, shape: Shape, pods: i64, asked: &[(String, i64)]) -> Map<String, Value> {
     let mut list = Map::new();
+    if shape.roomy && dice.percent(80) {
+        for resource in ["pods", "cpu", "memory", "ephemeral-storage"]
+            .iter()
+            .chain(&quantity::SCALARS)
+        {
+            list.insert((*resource).to_owned(), json!(quantity::plenty(dice, resource)));
+        }
+        return list;
+    }
     if dice.percent(2) {
         return list;
     }
@@ -131,13 +140,13 @@ pub(super) fn allocatable(dice: &mut Dice, pods: i64, asked: &[(String, i64)]) -
         quantity::allocatable(dice, "pods").to_owned()
     };
     list.insert("pods".to_owned(), json!(pods));
-    for resource in ["cpu", "memory", "ephemeral-storage"] {
-        if !dice.percent(97) {
-            continue;
-        }
+    for resource in ["cpu", "memory", "ephemeral-storage"]
+        .into_iter()
+        .chain(quantity::SCALARS)
+    {
         let sum = asked.iter().find(|(name, _)| name == resource).map(|(_, sum)| *sum);
         let amount = match sum {
-            Some(sum) if dice.percent(15) => {
+            Some(sum) if dice.percent(20) => {
                 let amount = near(dice, sum);
                 if resource == "cpu" {
                     format!("{amount}m")
@@ -145,17 +154,9 @@ pub(super) fn allocatable(dice: &mut Dice, pods: i64, asked: &[(String, i64)]) -
                     amount.to_string()
                 }
             }
+            None if quantity::SCALARS.contains(&resource) && dice.percent(85) => continue,
+            _ if dice.percent(3) => continue,
             _ => quantity::allocatable(dice, resource).to_owned(),
-        };
-        list.insert(resource.to_owned(), json!(amount));
-    }
-    for resource in quantity::SCALARS {
-        let sum = asked.iter().find(|(name, _)| name == resource).map(|(_, sum)| *sum);
-        let amount = match sum {
-            Some(sum) if dice.percent(40) => near(dice, sum).to_string(),
-            Some(_) if dice.percent(92) => quantity::allocatable(dice, resource).to_owned(),
-            None if dice.percent(10) => quantity::allocatable(dice, resource).to_owned(),
-            _ => continue,
         };
         list.insert(resource.to_owned(), json!(amount));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{affinity, image, labels, quantity, spread};
+use super::{Shape, affinity, image, labels, quantity, spread};
 use crate::dice::Dice;
 
 /// Where a pod is in its life.
@@ -27,14 +27,14 @@ const TOLERATED_KEYS: [&str; 5] = [
     "level",
 ];
 
-/// A pod in a cluster of so many nodes.
-pub(super) fn pod(dice: &mut Dice, name: &str, stage: Stage<'_>, nodes: usize) -> Value {
+/// A pod in a cluster of this shape.
+pub(super) fn pod(dice: &mut Dice, name: &str, stage: Stage<'_>, shape: Shape) -> Value {
     let labels = labels::of_pod(dice);
     let mut metadata = json!({
         "name": name, "uid": name, "resourceVersion": "1", "namespace": dice.pick(&NAMESPACES),
         "creationTimestamp": "2026-01-01T00:00:00Z",
     });
-    let mut spec = spec(dice, &labels, stage, nodes);
+    let mut spec = spec(dice, &labels, stage, shape);
     if !labels.is_empty() {
         metadata["labels"] = Value::Object(labels);
     }
@@ -57,7 +57,7 @@ pub(super) fn pod(dice: &mut Dice, name: &str, stage: Stage<'_>, nodes: usize) -
     json!({ "metadata": metadata, "spec": spec, "status": status })
 }
 
-fn spec(dice: &mut Dice, labels: &Map<String, Value>, stage: Stage<'_>, nodes: usize) -> Map<String, Value> {
+fn spec(dice: &mut Dice, labels: &Map<String, Value>, stage: Stage<'_>, shape: Shape) -> Map<String, Value> {
     let is_new = matches!(stage, Stage::New);
     let mut spec = Map::new();
     let mut set = |key: &str, value: Value| spec.insert(key.to_owned(), value);
@@ -93,7 +93,7 @@ fn spec(dice: &mut Dice, labels: &Map<String, Value>, stage: Stage<'_>, nodes: u
     if dice.percent(if is_new { 55 } else { 5 }) {
         set("tolerations", json!(tolerations(dice)));
     }
-    if is_new && dice.percent(14) {
+    if is_new && dice.percent(if shape.roomy { 4 } else { 20 }) {
         set("nodeSelector", affinity::node_selector(dice));
     }
     if is_new && dice.percent(6) {
@@ -103,7 +103,7 @@ fn spec(dice: &mut Dice, labels: &Map<String, Value>, stage: Stage<'_>, nodes: u
             json!([{ "name": "v", "image": { "reference": reference } }, { "name": "e", "emptyDir": {} }]),
         );
     }
-    let wished = affinity_of(dice, labels, is_new, nodes);
+    let wished = affinity_of(dice, labels, is_new, shape);
     if !wished.is_empty() {
         set("affinity", Value::Object(wished));
     }
@@ -113,10 +113,10 @@ fn spec(dice: &mut Dice, labels: &Map<String, Value>, stage: Stage<'_>, nodes: u
     spec
 }
 
-fn affinity_of(dice: &mut Dice, labels: &Map<String, Value>, is_new: bool, nodes: usize) -> Map<String, Value> {
+fn affinity_of(dice: &mut Dice, labels: &Map<String, Value>, is_new: bool, shape: Shape) -> Map<String, Value> {
     let mut wished = Map::new();
     if is_new && dice.percent(40) {
-        wished.insert("nodeAffinity".to_owned(), affinity::node_affinity(dice, nodes));
+        wished.insert("nodeAffinity".to_owned(), affinity::node_affinity(dice, shape));
     }
     for field in ["podAffinity", "podAntiAffinity"] {
         if dice.percent(if is_new { 25 } else { 15 }) {

@@ -31,7 +31,7 @@ const ODD_MEMORY: [&str; 12] = [
     "129M",
 ];
 const STORAGE: [&str; 4] = ["1Gi", "5Gi", "10Gi", "500Mi"];
-const ODD_STORAGE: [&str; 4] = ["0", "1", "2Ei", "1500m"];
+const ODD_STORAGE: [&str; 4] = ["0", "1", "1Ei", "1500m"];
 const COUNT: [&str; 4] = ["1", "2", "3", "4"];
 const ODD_COUNT: [&str; 3] = ["0", "1k", "1000000"];
 const HUGE_PAGES: [&str; 3] = ["2Mi", "4Mi", "64Mi"];
@@ -78,5 +78,17 @@ pub(super) fn allocatable(dice: &mut Dice, resource: &str) -> &'static str {
         "hugepages-2Mi" => dice.pick(&["0", "4Mi", "64Mi", "1Gi"]),
         "hugepages-1Gi" => dice.pick(&["0", "1Gi", "4Gi"]),
         _ => dice.pick(&["0", "2", "4", "8", "16", "1k"]),
+    }
+}
+
+/// More than most pods together ask for.
+pub(super) fn plenty(dice: &mut Dice, resource: &str) -> &'static str {
+    match resource {
+        "cpu" => dice.pick(&["16", "32", "63500m", "96"]),
+        "memory" => dice.pick(&["32Gi", "64Gi", "255Gi", "1Ti"]),
+        "ephemeral-storage" => dice.pick(&["200Gi", "1Ti", "2T"]),
+        "pods" => dice.pick(&["110", "250"]),
+        "hugepages-2Mi" | "hugepages-1Gi" => dice.pick(&["32Gi", "64Gi"]),
+        _ => dice.pick(&["64", "100", "2k"]),
     }
 }
