@@ -122,6 +122,26 @@ pub struct Replica {
     pub tap: Option<Arc<dyn Tap>>,
 }
 
+/// Gives a running replica other configurations.
+#[derive(Clone)]
+pub struct Reconfigurer {
+    supervisor: Mailbox<SupervisorMessage>,
+}
+
+impl Reconfigurer {
+    /// Lets the replica go on with another configuration, without a restart: between two cycles, as a whole. Election,
+    /// connections and listeners stay as they were. `note` is told to users.
+    pub fn reconfigure(&self, assembled: AssembledConfig, note: String) {
+        let assembled = Arc::new(assembled);
+        self.supervisor.tell(SupervisorMessage::Reconfigure { assembled, note });
+    }
+
+    /// Tells users that another configuration was found and cannot be used.
+    pub fn reject(&self, reason: String) {
+        self.supervisor.tell(SupervisorMessage::ConfigRejected { reason });
+    }
+}
+
 /// A running replica.
 pub struct RunningReplica {
     supervisor: Mailbox<SupervisorMessage>,
@@ -136,16 +156,11 @@ impl RunningReplica {
         self.supervisor.tell(SupervisorMessage::Shutdown);
     }
 
-    /// Goes on with another configuration, without a restart: between two cycles, as a whole. Election, connections and
-    /// listeners stay as they were. `note` is told to users.
-    pub fn reconfigure(&self, assembled: AssembledConfig, note: String) {
-        let assembled = Arc::new(assembled);
-        self.supervisor.tell(SupervisorMessage::Reconfigure { assembled, note });
-    }
-
-    /// Tells users that another configuration was found and cannot be used.
-    pub fn reject_config(&self, reason: String) {
-        self.supervisor.tell(SupervisorMessage::ConfigRejected { reason });
+    /// A way to give it other configurations.
+    pub fn reconfigurer(&self) -> Reconfigurer {
+        Reconfigurer {
+            supervisor: self.supervisor.clone(),
+        }
     }
 
     /// Ends everything at once, as if the process had died; for simulations.

@@ -159,7 +159,8 @@ impl TermState {
             clock: Arc::clone(&parts.clock),
             metrics: Arc::clone(&parts.metrics),
         };
-        let (cycle_ref, _) = Actor::spawn_linked(None, SchedulingCycle, cycle_arguments, myself.get_cell()).await?;
+        let spawning = Actor::spawn_linked(None, SchedulingCycle, cycle_arguments, myself.get_cell());
+        let (cycle_ref, _) = Box::pin(spawning).await?;
         queue.bind(queue_ref.clone());
         cycle.bind(cycle_ref.clone());
         parts.metrics.watch_mailbox(queue.name(), {

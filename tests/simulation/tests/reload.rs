@@ -42,7 +42,7 @@ impl Plugin for Veto {
 
 impl Filter for Veto {
     fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
-        for node in cycle.columns.nodes().iter() {
+        for node in cycle.columns.nodes() {
             pass.reject(node, ReasonCode(0), Resolvability::Unresolvable);
         }
         Ok(())
@@ -136,7 +136,8 @@ fn plain() -> Setup {
 }
 
 fn reload(replica: &RunningReplica, to: &Setup) {
-    replica.reconfigure(to.assembled(), "loaded a test's configuration".to_owned());
+    let note = "loaded a test's configuration".to_owned();
+    replica.reconfigurer().reconfigure(to.assembled(), note);
 }
 
 async fn led(seed: u64, first: Setup) -> (World, RunningReplica) {
@@ -382,7 +383,7 @@ fn what_became_of_a_new_configuration_is_told_on_the_lease() {
         reload(&replica, &plain());
         // Two events of one moment would have one name.
         world.pass(SECOND).await;
-        replica.reject_config("profiles: Required value".to_owned());
+        replica.reconfigurer().reject("profiles: Required value".to_owned());
         world.pass(5 * SECOND).await;
         let loaded = (
             "Normal".to_owned(),
