@@ -7,7 +7,7 @@
 use compact_str::CompactString;
 use foldhash::fast::FixedState;
 
-use crate::{Allocatable, Footprint, HostPort, Labels, Node, Taint};
+use crate::{Allocatable, AvoidedController, Footprint, HostPort, Labels, Node, Taint};
 
 mod counts;
 mod domain_counts;
@@ -67,6 +67,7 @@ pub struct Columns {
     resources: ResourceColumns,
     taints: NodeClasses<Taint>,
     features: NodeClasses<CompactString>,
+    avoided: NodeClasses<AvoidedController>,
     labels: LabelColumns,
     images: ImageColumns,
     ports: PortColumns,
@@ -101,6 +102,7 @@ impl Columns {
             self.resources.set_allocatable(row, &node.status.allocatable),
             self.taints.set(row, &node.spec.taints),
             self.features.set(row, &node.status.declared_features),
+            self.avoided.set(row, &node.avoided_controllers),
             self.relabel(row, &node.labels),
             self.images.set(row, &node.status.images),
         ];
@@ -124,6 +126,7 @@ impl Columns {
         self.resources.set_allocatable(row, &Allocatable::default());
         self.taints.clear(row);
         self.features.clear(row);
+        self.avoided.clear(row);
         self.images.set(row, &[]);
         self.touch(row);
         self.release_if_empty(row);
@@ -165,6 +168,7 @@ impl Columns {
             self.resources.grow(capacity);
             self.taints.grow(capacity);
             self.features.grow(capacity);
+            self.avoided.grow(capacity);
         }
         row
     }
@@ -340,6 +344,20 @@ impl Columns {
         self.features
             .iter()
             .map(|(class, features)| (features, self.features.nodes(class)))
+    }
+
+    /// The nodes that pods of a controller would rather not be on.
+    pub fn nodes_avoided_by(&self, controller_kind: &str, controller_uid: &str) -> NodeSet {
+        let mut nodes = NodeSet::new();
+        for (class, avoided) in self.avoided.iter() {
+            if avoided
+                .iter()
+                .any(|avoided| avoided.kind == controller_kind && avoided.uid == controller_uid)
+            {
+                nodes.union_with(self.avoided.nodes(class));
+            }
+        }
+        nodes
     }
 
     /// The values of one label, if some node has it.

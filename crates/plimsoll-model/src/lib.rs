@@ -44,7 +44,7 @@ pub use image::normalised_image_name;
 pub use labels::{Labels, is_label_key, is_label_value};
 pub use moment::Moment;
 pub use namespace::Namespace;
-pub use node::{Allocatable, Node, NodeCondition, NodeImage, NodeSpec, NodeStatus};
+pub use node::{Allocatable, AvoidedController, Node, NodeCondition, NodeImage, NodeSpec, NodeStatus};
 pub use pod::{
     Container, ContainerStatus, ControllerReference, Pod, PodCondition, PodLevelStatus, PodPhase, PodResourceClaim,
     PodResourceClaimStatus, PodSpec, PodStatus, PreemptionPolicy,

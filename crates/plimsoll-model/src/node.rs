@@ -15,10 +15,21 @@ pub struct Node {
     pub labels: Labels,
     /// Hash of all annotations, independent of their order; says only whether they changed.
     pub annotations_hash: u64,
+    /// Controllers whose pods would rather be elsewhere, by an annotation of old.
+    pub avoided_controllers: Vec<AvoidedController>,
     /// What its operator wants.
     pub spec: NodeSpec,
     /// What it reports.
     pub status: NodeStatus,
+}
+
+/// An entry of a node's annotation `scheduler.alpha.kubernetes.io/preferAvoidPods`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AvoidedController {
+    /// Kind of the controller.
+    pub kind: CompactString,
+    /// Its identity.
+    pub uid: CompactString,
 }
 
 /// What the operator of a node wants.

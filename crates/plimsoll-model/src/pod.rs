@@ -80,6 +80,8 @@ pub struct ControllerReference {
     pub kind: CompactString,
     /// Name, in the pod's namespace.
     pub name: CompactString,
+    /// Identity.
+    pub uid: CompactString,
 }
 
 /// What a pod wants.

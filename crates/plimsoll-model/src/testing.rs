@@ -49,6 +49,7 @@ pub fn node(name: &str) -> NodeBuilder {
             resource_version: ResourceVersion::new(1),
             labels: Labels::new(),
             annotations_hash: 0,
+            avoided_controllers: Vec::new(),
             spec: NodeSpec::default(),
             status: NodeStatus::default(),
         },

@@ -12,6 +12,7 @@ pub mod node_declared_features;
 pub mod node_label;
 pub mod node_name;
 pub mod node_ports;
+pub mod node_prefer_avoid_pods;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
@@ -23,6 +24,7 @@ mod scored_resource;
 pub mod selector_spread;
 pub mod service_affinity;
 pub mod taint_toleration;
+mod validated;
 mod workload_of_pod;
 
 #[cfg(test)]
@@ -69,6 +71,9 @@ fn add_legacy(registry: &mut Registry) {
     });
     registry.add(selector_spread::SERVICE_SPREADING, |_| {
         Ok(selector_spread::service_spreading())
+    });
+    registry.add(node_prefer_avoid_pods::NAME, |_| {
+        Ok(node_prefer_avoid_pods::extensions())
     });
     legacy_resource_scores::add_to(registry);
 }

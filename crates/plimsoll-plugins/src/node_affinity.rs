@@ -15,6 +15,8 @@ use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{NodeAffinity as Wanted, NodeSelectorTerm, Operator, Pod, PreferredTerm, Requirement};
 use smallvec::{SmallVec, smallvec};
 
+use crate::validated::validated;
+
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "NodeAffinity";
 
@@ -39,6 +41,7 @@ pub struct NodeAffinity {
 
 /// Makes the plugin with the arguments of a profile, or without any.
 pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
+    validated(with)?;
     let defaults = NodeAffinityArgs::default();
     let args = match with.args {
         None => &defaults,

@@ -12,6 +12,7 @@ use plimsoll_model::{Amounts, Pod, RequestOptions, pod_requests};
 use smallvec::SmallVec;
 
 use crate::scored_resource::{Missing, ScoredResource, loads};
+use crate::validated::validated;
 
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "NodeResourcesBalancedAllocation";
@@ -28,6 +29,7 @@ struct PodRequest(Amounts);
 
 /// Makes the plugin with the arguments of a profile, or with the default ones.
 pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
+    validated(with)?;
     let defaults = NodeResourcesBalancedAllocationArgs::default();
     let args = match with.args {
         None => &defaults,

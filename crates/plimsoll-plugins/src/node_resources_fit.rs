@@ -15,6 +15,8 @@ use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Amounts, Pod, RequestOptions, is_extended_resource, pod_requests};
 use smallvec::SmallVec;
 
+use crate::validated::validated;
+
 mod strategy;
 
 pub(crate) use strategy::ResourceScore;
@@ -61,6 +63,7 @@ struct ScoredRequest(Amounts);
 
 /// Makes the plugin with the arguments of a profile, or with the default ones.
 pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
+    validated(with)?;
     let defaults = NodeResourcesFitArgs::default();
     let args = match with.args {
         None => &defaults,

@@ -7,7 +7,10 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 
 use super::{WireUid, WireVersion, or_default};
-use crate::{Allocatable, Amounts, Labels, Node, NodeCondition, NodeImage, NodeSpec, NodeStatus, ResourceList, Taint};
+use crate::{
+    Allocatable, Amounts, AvoidedController, Labels, Node, NodeCondition, NodeImage, NodeSpec, NodeStatus,
+    ResourceList, Taint,
+};
 
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -33,7 +36,7 @@ struct WireNodeMeta {
     #[serde(default, deserialize_with = "or_default")]
     labels: Labels,
     #[serde(default, deserialize_with = "or_default")]
-    annotations: AnnotationsHash,
+    annotations: Annotations,
 }
 
 #[derive(Deserialize, Default)]
@@ -82,7 +85,8 @@ impl From<WireNode> for Node {
             uid: metadata.uid.0,
             resource_version: metadata.resource_version.0,
             labels: metadata.labels,
-            annotations_hash: metadata.annotations.0,
+            annotations_hash: metadata.annotations.hash,
+            avoided_controllers: metadata.annotations.avoided_controllers,
             spec: NodeSpec {
                 unschedulable: spec.unschedulable,
                 taints: spec.taints,
@@ -125,31 +129,83 @@ impl From<WireCondition> for NodeCondition {
     }
 }
 
-/// Annotations are large and nobody reads them; only whether they changed is asked.
+/// Annotations are large and hardly anybody reads them; mostly it is only asked whether they changed.
 #[derive(Default)]
-struct AnnotationsHash(u64);
+struct Annotations {
+    hash: u64,
+    avoided_controllers: Vec<AvoidedController>,
+}
 
-impl<'de> Deserialize<'de> for AnnotationsHash {
+const PREFER_AVOID_PODS: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
+
+impl<'de> Deserialize<'de> for Annotations {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Pairs;
 
         impl<'de> Visitor<'de> for Pairs {
-            type Value = AnnotationsHash;
+            type Value = Annotations;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a map of strings")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AnnotationsHash, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Annotations, A::Error> {
                 let state = FixedState::default();
-                let mut sum = 0_u64;
+                let mut annotations = Annotations::default();
                 while let Some(pair) = map.next_entry::<CompactString, Option<CompactString>>()? {
-                    sum = sum.wrapping_add(state.hash_one(&pair));
+                    annotations.hash = annotations.hash.wrapping_add(state.hash_one(&pair));
+                    if let (PREFER_AVOID_PODS, Some(text)) = (pair.0.as_str(), &pair.1) {
+                        annotations.avoided_controllers = avoided_controllers(text);
+                    }
                 }
-                Ok(AnnotationsHash(sum))
+                Ok(annotations)
             }
         }
 
         deserializer.deserialize_map(Pairs)
     }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireAvoidPods {
+    #[serde(default, deserialize_with = "or_default")]
+    prefer_avoid_pods: Vec<WireAvoidPodsEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireAvoidPodsEntry {
+    #[serde(default, deserialize_with = "or_default")]
+    pod_signature: WirePodSignature,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct WirePodSignature {
+    #[serde(default)]
+    pod_controller: Option<WireController>,
+}
+
+#[derive(Deserialize)]
+struct WireController {
+    #[serde(default, deserialize_with = "or_default")]
+    kind: CompactString,
+    #[serde(default, deserialize_with = "or_default")]
+    uid: CompactString,
+}
+
+/// A text that can't be read avoids nobody.
+fn avoided_controllers(text: &str) -> Vec<AvoidedController> {
+    let entries =
+        serde_json::from_str::<WireAvoidPods>(text).map_or_else(|_| Vec::new(), |wire| wire.prefer_avoid_pods);
+    let controllers = entries
+        .into_iter()
+        .filter_map(|entry| entry.pod_signature.pod_controller);
+    controllers
+        .map(|controller| AvoidedController {
+            kind: controller.kind,
+            uid: controller.uid,
+        })
+        .collect()
 }

@@ -58,6 +58,8 @@ struct WireOwner {
     #[serde(default, deserialize_with = "or_default")]
     name: CompactString,
     #[serde(default, deserialize_with = "or_default")]
+    uid: CompactString,
+    #[serde(default, deserialize_with = "or_default")]
     controller: bool,
 }
 
@@ -238,6 +240,7 @@ fn controller(owners: Vec<WireOwner>) -> Option<Box<ControllerReference>> {
         api_version: owner.api_version,
         kind: owner.kind,
         name: owner.name,
+        uid: owner.uid,
     }))
 }
 

@@ -503,18 +503,22 @@ fn builders_make_what_decoding_makes() {
 #[test]
 fn a_pod_knows_the_owner_that_controls_it() {
     let owned = |owners: Value| pod_with(&json!({"metadata": {"ownerReferences": owners}})).controller;
-    let owner = |name: &str, controller: Value| json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": "u", "controller": controller});
+    let reference = |name: &str, controller: Value| json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": "u", "controller": controller});
     assert_eq!(owned(json!(null)), None);
-    assert_eq!(owned(json!([owner("a", json!(false)), owner("b", json!(null))])), None);
+    assert_eq!(
+        owned(json!([reference("a", json!(false)), reference("b", json!(null))])),
+        None
+    );
     let expected = ControllerReference {
         api_version: "apps/v1".into(),
         kind: "ReplicaSet".into(),
         name: "b".into(),
+        uid: "u".into(),
     };
     let owners = json!([
-        owner("a", json!(false)),
-        owner("b", json!(true)),
-        owner("c", json!(true))
+        reference("a", json!(false)),
+        reference("b", json!(true)),
+        reference("c", json!(true))
     ]);
     assert_eq!(owned(owners), Some(Box::new(expected)));
 }
@@ -573,4 +577,25 @@ fn of_a_workload_the_selector_is_kept() {
     }
     let error = decode_workload_selector(WorkloadKind::Service, b"{}").unwrap_err();
     assert!(error.to_string().starts_with("cannot decode Service: "), "{error}");
+}
+
+#[test]
+fn controllers_that_a_node_asks_to_avoid_are_kept() {
+    let avoided = |annotation: &str| {
+        let metadata = json!({"name": "n", "uid": "u", "resourceVersion": "1",
+            "annotations": {"other": "x", "scheduler.alpha.kubernetes.io/preferAvoidPods": annotation}});
+        let node = decode_node(json!({ "metadata": metadata }).to_string().as_bytes()).unwrap();
+        let controllers = node.avoided_controllers.into_iter();
+        controllers
+            .map(|avoided| format!("{} {}", avoided.kind, avoided.uid))
+            .collect::<Vec<_>>()
+    };
+    let entry = r#"{"podSignature":{"podController":{"apiVersion":"v1","kind":"ReplicationController","name":"foo",
+        "uid":"abc","controller":true}},"evictionTime":"2016-01-01T00:00:00Z","reason":"r","message":"m"}"#;
+    assert_eq!(
+        avoided(&format!(r#"{{"preferAvoidPods":[{entry},{{}}]}}"#)),
+        ["ReplicationController abc"]
+    );
+    assert_eq!(avoided("not json"), [] as [&str; 0]);
+    assert_eq!(avoided("{}"), [] as [&str; 0]);
 }
