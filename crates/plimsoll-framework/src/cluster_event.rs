@@ -1,6 +1,8 @@
 use std::fmt;
 use std::ops::BitOr;
 
+use plimsoll_model::WorkloadKind;
+
 /// The kind of object that changed, as queue metrics and plugins name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum EventResource {
@@ -12,6 +14,10 @@ pub enum EventResource {
     Pod,
     /// A node.
     Node,
+    /// A namespace; kube-scheduler has no such event.
+    Namespace,
+    /// What selects the pods of a workload; kube-scheduler has no such event.
+    Workload(WorkloadKind),
     /// Anything.
     Wildcard,
 }
@@ -21,6 +27,8 @@ pub enum EventResource {
 pub struct Action(u32);
 
 impl Action {
+    /// No bit.
+    pub const NONE: Self = Self(0);
     /// Created, or first seen.
     pub const ADD: Self = Self(1);
     /// Gone.
@@ -133,6 +141,11 @@ impl fmt::Display for ClusterEvent {
             EventResource::UnschedulablePod => "UnschedulablePod",
             EventResource::Pod => "Pod",
             EventResource::Node => "Node",
+            EventResource::Namespace => "Namespace",
+            EventResource::Workload(WorkloadKind::Service) => "Service",
+            EventResource::Workload(WorkloadKind::ReplicationController) => "ReplicationController",
+            EventResource::Workload(WorkloadKind::ReplicaSet) => "apps/ReplicaSet",
+            EventResource::Workload(WorkloadKind::StatefulSet) => "apps/StatefulSet",
             EventResource::Wildcard => "*",
         };
         write!(f, "{resource}{}", self.action.name())
@@ -144,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_are_those_of_kube_scheduler() {
+    fn labels_are_those_of_kube_scheduler_and_made_alike_where_it_has_none() {
         let cases = [
             (ClusterEvent::new(EventResource::Node, Action::ADD), "NodeAdd"),
             (
@@ -160,6 +173,10 @@ mod tests {
                 "UnschedulablePodUpdate",
             ),
             (ClusterEvent::labelled("UnschedulableTimeout"), "UnschedulableTimeout"),
+            (
+                ClusterEvent::new(EventResource::Workload(WorkloadKind::ReplicaSet), Action::UPDATE),
+                "apps/ReplicaSetUpdate",
+            ),
         ];
         for (event, label) in cases {
             assert_eq!(event.to_string(), label);

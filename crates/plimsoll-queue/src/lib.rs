@@ -18,6 +18,7 @@ mod config;
 mod event;
 mod event_log;
 mod heap;
+mod interest;
 mod metrics;
 mod outcome;
 mod place;

@@ -46,8 +46,16 @@ impl SchedulingQueue {
                 }
             }
             Delta::NodeDeleted(node) => self.node_changed(NODE_DELETE, Some(node), None, now),
-            Delta::NamespaceChanged { old, new } => self.namespace_changed(old.as_deref(), new.as_deref(), now),
-            Delta::WorkloadSelectorChanged { .. } => {}
+            Delta::NamespaceChanged { old, new } => {
+                self.namespace_changed(old.as_deref(), new.as_deref(), now);
+                self.object_changed(EventResource::Namespace, old.is_some(), new.is_some(), now);
+            }
+            Delta::WorkloadSelectorChanged { old, new } => {
+                if let Some(workload) = new.as_ref().or(old.as_ref()) {
+                    let resource = EventResource::Workload(workload.kind);
+                    self.object_changed(resource, old.is_some(), new.is_some(), now);
+                }
+            }
         }
     }
 
@@ -224,6 +232,24 @@ impl SchedulingQueue {
             }
             _ => self.remove(slot),
         }
+    }
+
+    /// An object changed that is neither pod nor node.
+    fn object_changed(&mut self, resource: EventResource, before: bool, after: bool, now: Moment) {
+        let action = match (before, after) {
+            (false, _) => Action::ADD,
+            (true, true) => Action::UPDATE,
+            (true, false) => Action::DELETE,
+        };
+        self.announce(
+            Occurrence {
+                event: ClusterEvent::new(resource, action),
+                objects: Objects::None,
+                audience: Audience::Everyone,
+                seq: Some(self.seen),
+            },
+            now,
+        );
     }
 
     fn pod_changed(

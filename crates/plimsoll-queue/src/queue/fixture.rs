@@ -192,7 +192,7 @@ impl Fixture {
         self.queue.settle(uid, outcome, self.now).unwrap();
     }
 
-    /// Settles as rejected by the plugin `Fit`, judged with all that was applied so far.
+    /// Settles as rejected by `NodeResourcesFit`, judged with all that was applied so far.
     pub(super) fn reject(&mut self, uid: &Uid) {
         self.settle(uid, rejected_at(self.seq));
     }
@@ -244,8 +244,12 @@ pub(super) const PLACES: [Place; 7] = [
 ];
 
 pub(super) fn rejected_at(seq: u64) -> Outcome {
+    rejected_by("NodeResourcesFit", seq)
+}
+
+pub(super) fn rejected_by(plugin: &'static str, seq: u64) -> Outcome {
     Outcome::Rejected {
-        plugins: vec!["Fit"],
+        plugins: vec![plugin],
         pending_plugins: Vec::new(),
         judged_at: Seq::new(seq),
     }

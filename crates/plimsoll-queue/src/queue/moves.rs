@@ -5,6 +5,7 @@ use plimsoll_model::{Moment, Pod, Seq};
 
 use super::{BACKOFF_COMPLETE, SchedulingQueue, UNSCHEDULABLE_TIMEOUT};
 use crate::event_log::{Audience, Occurrence};
+use crate::interest;
 use crate::metrics::IncomingQueue;
 use crate::plugin_sets::{PluginSetId, PluginSets};
 use crate::record::{Record, State};
@@ -235,15 +236,22 @@ impl SchedulingQueue {
 
     /// Wakes every parked pod that the event may help, and keeps the event for attempts under way.
     pub(super) fn announce(&mut self, occurrence: Occurrence, now: Moment) {
-        if !worth::can_help(occurrence.event) {
+        if !interest::can_help_anybody(occurrence.event, &occurrence.objects) {
             return;
         }
-        let parked: Vec<Slot> = self.deadlines.values().copied().collect();
-        for slot in parked {
-            let record = &self.records[slot];
-            if matches!(record.state, State::Parked { .. }) && occurrence.concerns(record) {
-                self.wake(slot, occurrence.event, &occurrence.objects, now);
-            }
+        // Few sets of plugins turn down many pods: those that no event of this sort helps cost a look at a table.
+        let may_help = |plugin| interest::may_help(plugin, occurrence.event, &occurrence.objects);
+        let listening = self
+            .plugin_sets
+            .map(|plugins| plugins.is_empty() || plugins.iter().any(may_help));
+        let parked = self.deadlines.values().copied().filter(|slot| {
+            let record = &self.records[*slot];
+            matches!(record.state, State::Parked { .. })
+                && record.rejected_by.of(&listening)
+                && occurrence.concerns(record)
+        });
+        for slot in parked.collect::<Vec<_>>() {
+            self.wake(slot, occurrence.event, &occurrence.objects, now);
         }
         self.log.record(occurrence);
     }

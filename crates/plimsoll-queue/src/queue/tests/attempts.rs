@@ -280,7 +280,7 @@ fn events_are_kept_only_while_an_attempt_may_need_them() {
     let waiting = f.add_at(Place::InFlight, "a");
     f.queue.observe(ROOM, f.now);
     f.queue.observe(node_event(Action::ADD), f.now);
-    f.queue.observe(node_event(Action::DELETE), f.now);
+    f.queue.observe(node_event(Action::UPDATE_NODE_CONDITION), f.now);
     let kept: Vec<_> = f.queue.in_flight_events().into_iter().collect();
     assert_eq!(kept, [("AssignedPodDelete".to_owned(), 1), ("NodeAdd".to_owned(), 1)]);
     f.reject(&waiting.uid);

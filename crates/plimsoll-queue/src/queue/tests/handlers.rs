@@ -1,5 +1,9 @@
 //! One test per line of what the informer handlers do, and of what updates and deletes mean in each place.
 
+use plimsoll_model::testing::PodBuilder;
+use plimsoll_model::{Labels, Namespace, ObjectName, ResourceVersion, Timestamp, Uid, WorkloadKind, WorkloadSelector};
+
+use super::super::fixture::rejected_by;
 use super::*;
 
 #[test]
@@ -178,12 +182,12 @@ fn an_update_of_one_pod_does_not_wake_another() {
 }
 
 #[test]
-fn node_events_that_columns_show_wake_parked_pods() {
+fn node_events_that_the_plugin_reads_wake_parked_pods() {
     type Edit = fn(&mut Node);
     let cases: [(&str, Edit, bool); 9] = [
         ("uncordon", |node| node.spec.unschedulable = false, true),
         ("allocatable", |node| node.status.allocatable.pods += 1, true),
-        ("label", |node| node.labels = [("k", "v")].into_iter().collect(), true),
+        ("label", |node| node.labels = [("k", "v")].into_iter().collect(), false),
         ("taint", |node| node.spec.taints.clear(), true),
         ("heartbeat", |_| {}, false),
         ("annotation", |node| node.annotations_hash = 1, false),
@@ -325,4 +329,98 @@ fn a_terminating_pod_is_handed_out_once_and_dropped() {
     assert_eq!(f.pop_name(), None);
     f.delete(&leaving);
     assert_eq!(f.queue.pods().count(), 0);
+}
+
+/// Whether a pod that the plugin rejected is woken.
+fn wakes(plugin: &'static str, before: &[Delta], event: &Delta) -> bool {
+    let mut f = Fixture::new();
+    for delta in before {
+        f.apply(delta.clone());
+    }
+    let waiting = f.add(pod("waiting"));
+    f.pop();
+    f.settle(&waiting.uid, rejected_by(plugin, f.seq));
+    assert_eq!(f.place(&waiting), Some(Place::Unschedulable));
+    f.apply(event.clone());
+    f.place(&waiting) == Some(Place::Backoff)
+}
+
+#[test]
+fn what_counts_pods_by_domain_hears_of_pods_and_nodes_that_come_and_go() {
+    let placed = Arc::new(pod("placed").on("n").build());
+    let update = |new: PodBuilder| Delta::PodUpdated {
+        old: Arc::clone(&placed),
+        new: Arc::new(new.resource_version(2).build()),
+    };
+    let known = [Delta::PodAdded(Arc::clone(&placed))];
+    let gone = Delta::NodeDeleted(Arc::new(node("n").build()));
+    let label = update(pod("placed").on("n").label("k", "v"));
+    let going = update(pod("placed").on("n").terminating());
+    let status = update(
+        pod("placed")
+            .on("n")
+            .with(|pod| pod.status.start_time = Some(Timestamp::new("t"))),
+    );
+    let cases: [(&Delta, [bool; 4]); 5] = [
+        (&known[0], [true, true, false, true]),
+        (&label, [true, true, false, true]),
+        (&going, [true, false, false, true]),
+        (&status, [false; 4]),
+        (&gone, [true, true, false, true]),
+    ];
+    for (event, expected) in cases {
+        let before = if matches!(event, Delta::PodAdded(_)) {
+            &[]
+        } else {
+            &known[..]
+        };
+        let plugins = ["PodTopologySpread", "InterPodAffinity", "NodeResourcesFit", "OfMyOwn"];
+        assert_eq!(
+            plugins.map(|plugin| wakes(plugin, before, event)),
+            expected,
+            "{event:?}"
+        );
+    }
+}
+
+#[test]
+fn changes_of_namespaces_and_workloads_wake_pods_whose_plugins_read_them() {
+    let namespace = Arc::new(Namespace {
+        name: "shop".into(),
+        uid: Uid::from("1"),
+        resource_version: ResourceVersion::new(1),
+        labels: Labels::new(),
+    });
+    let service = Arc::new(WorkloadSelector {
+        kind: WorkloadKind::Service,
+        name: ObjectName::new("shop", "web"),
+        uid: Uid::from("2"),
+        resource_version: ResourceVersion::new(1),
+        selector: None,
+    });
+    let namespaces = |old: bool, new: bool| Delta::NamespaceChanged {
+        old: old.then(|| Arc::clone(&namespace)),
+        new: new.then(|| Arc::clone(&namespace)),
+    };
+    let services = |old: bool, new: bool| Delta::WorkloadSelectorChanged {
+        old: old.then(|| Arc::clone(&service)),
+        new: new.then(|| Arc::clone(&service)),
+    };
+    for (old, new) in [(false, true), (true, true), (true, false)] {
+        let plugins = ["InterPodAffinity", "PodTopologySpread", "NodeResourcesFit"];
+        let event = namespaces(old, new);
+        assert_eq!(plugins.map(|plugin| wakes(plugin, &[], &event)), [true, false, false]);
+        let event = services(old, new);
+        assert_eq!(plugins.map(|plugin| wakes(plugin, &[], &event)), [false, true, false]);
+    }
+    let mut f = Fixture::new();
+    let waiting = f.add(pod("waiting"));
+    f.pop();
+    f.settle(&waiting.uid, rejected_by("PodTopologySpread", f.seq));
+    f.queue.take_metrics();
+    f.apply(services(false, true));
+    assert_eq!(
+        f.queue.take_metrics().incoming,
+        [(("backoff", "ServiceAdd".to_owned()), 1)]
+    );
 }

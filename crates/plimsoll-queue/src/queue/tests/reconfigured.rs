@@ -181,7 +181,10 @@ fn rejected_pods_are_counted_under_the_profiles_names_whatever_their_numbers() {
     read(&mut f);
     // `second` was number 1 and is number 0 now.
     f.reconfigure(QueueConfig::default(), &["second"], &[]);
-    assert_eq!(read(&mut f), BTreeMap::from([(("Fit", "second".to_owned()), 1)]));
+    assert_eq!(
+        read(&mut f),
+        BTreeMap::from([(("NodeResourcesFit", "second".to_owned()), 1)])
+    );
     f.pass(20 * SECOND);
     f.queue.tick(f.now);
     f.pop().unwrap();

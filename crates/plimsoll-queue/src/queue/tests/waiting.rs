@@ -191,7 +191,7 @@ fn a_pod_activated_in_flight_is_tried_again_and_no_other_is() {
 fn unschedulable_pods_are_counted_by_plugin_and_profile() {
     let mut f = Fixture::new();
     let changes = |f: &mut Fixture| f.queue.take_metrics().unschedulable;
-    let fit = |profile: &str, difference| (("Fit", profile.to_owned()), difference);
+    let fit = |profile: &str, difference| (("NodeResourcesFit", profile.to_owned()), difference);
     let waiting = f.add_at(Place::Unschedulable, "a");
     assert_eq!(changes(&mut f), [fit("default-scheduler", 1)]);
     let moved = f.update(&waiting, |pod| pod.spec.scheduler_name = "second".into());
