@@ -24,6 +24,25 @@ fn hint(error: &FieldError) -> Option<String> {
     }
 }
 
+/// What to do about a plugin that does not exist: the plugin that replaced it, or the one that may have been meant.
+/// `known` are the names of those that exist.
+pub fn plugin_hint(name: &str, known: &[&str]) -> Option<String> {
+    let replacement = match name {
+        name if REMOVED_PLUGINS.contains(&name) => "NodeVolumeLimits, which is enabled by default",
+        "SelectorSpread" | "DefaultPodTopologySpread" => {
+            "PodTopologySpread, whose default constraints spread pods alike"
+        }
+        "NodeResourcesLeastAllocated" => "NodeResourcesFit with scoringStrategy.type LeastAllocated",
+        "NodeResourcesMostAllocated" => "NodeResourcesFit with scoringStrategy.type MostAllocated",
+        "RequestedToCapacityRatio" => "NodeResourcesFit with scoringStrategy.type RequestedToCapacityRatio",
+        "NodePreferAvoidPods" => "taints with effect PreferNoSchedule",
+        "CSILimits" => "NodeVolumeLimits",
+        "Coscheduling" => "GangScheduling, behind the feature gate of that name",
+        _ => return closest(name, known).map(|near| format!("did you mean {near:?}?")),
+    };
+    Some(format!("remove it: its place was taken by {replacement}"))
+}
+
 fn supported(value: &str, detail: &str) -> Option<String> {
     let names: Vec<&str> = detail.split('"').skip(1).step_by(2).collect();
     let near = closest(value, &names);
@@ -58,4 +77,20 @@ fn by_field(error: &FieldError) -> Option<String> {
         _ => return None,
     };
     Some(hint.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plugins_that_are_gone_are_told_with_what_took_their_place() {
+        let known = ["NodeResourcesFit", "NodeAffinity"];
+        let hint = |name: &str| plugin_hint(name, &known).unwrap_or_default();
+        assert!(
+            hint("NodeResourcesMostAllocated").ends_with("NodeResourcesFit with scoringStrategy.type MostAllocated")
+        );
+        assert_eq!(hint("NodeAfinity"), "did you mean \"NodeAffinity\"?");
+        assert_eq!(hint("Something"), "");
+    }
 }

@@ -3,7 +3,9 @@
 //! This crate holds plain values: nothing here reads a file, a clock or the environment.
 //! [`load`] turns the text of a configuration file into a [`SchedulerConfig`]; [`SchedulerConfig::to_yaml`] turns it back.
 
+mod choice;
 mod decode;
+mod difference;
 mod document;
 mod draft;
 mod election;
@@ -23,16 +25,19 @@ mod suggest;
 mod validate;
 mod write;
 
+pub use choice::choose_profile;
 pub use decode::{
     API_VERSION, ConfigKind, ElectionOverrides, KIND, Loaded, PLIMSOLL_API_VERSION, PLIMSOLL_KIND, decode,
     decode_policy, load,
 };
+pub use difference::{Difference, diff};
 pub use election::{ElectionConfig, ElectionConfigError, JITTER_FACTOR};
 pub use error::{ConfigError, Fault, FaultKind, Invalid, Problem};
 pub use extender::{ExtenderConfig, ExtenderTls, ManagedResource};
 pub use feature_gates::{FeatureGateError, FeatureGates, Gate, GateSpec, GateWarning, ParsedGates, Stage};
 pub use field_error::{FieldError, FieldErrorKind, FieldErrors};
 pub use go_duration::{GoDuration, GoDurationError, parse_go_duration};
+pub use hints::plugin_hint;
 pub use plugin_args::{
     DefaultPreemptionArgs, DefaultSpreadConstraint, DefaultingType, DynamicResourcesArgs, InterPodAffinityArgs,
     NodeAffinityArgs, NodeLabelArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs,

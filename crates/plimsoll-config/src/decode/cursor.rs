@@ -77,6 +77,10 @@ impl<'t> Cursor<'t> {
 
     /// Notes that the field cannot hold what it holds.
     pub(super) fn wrong(&self, why: &str) {
+        self.wrong_with(why, None);
+    }
+
+    fn wrong_with(&self, why: &str, hint: Option<String>) {
         let place = match self.shown_path() {
             "" => String::new(),
             path => format!(" in field {path:?}"),
@@ -87,7 +91,7 @@ impl<'t> Cursor<'t> {
             text: format!("{why}{place}"),
             path: self.path.clone(),
             at: self.node.at,
-            hint: None,
+            hint,
         });
     }
 
@@ -123,7 +127,13 @@ impl<'t> Cursor<'t> {
             Value::Float(number) => format!("number {number}"),
             _ => self.node.kind().to_owned(),
         };
-        self.wrong(&format!("cannot read {shown} as {wanted}"));
+        // YAML reads y, no, on and 5 as something else than text.
+        let bare = matches!(
+            self.node.value,
+            Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_)
+        );
+        let hint = (bare && wanted == "string").then(|| "write it in quotes".to_owned());
+        self.wrong_with(&format!("cannot read {shown} as {wanted}"), hint);
         None
     }
 

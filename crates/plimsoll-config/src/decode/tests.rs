@@ -397,6 +397,7 @@ fn faults_come_with_a_way_out() {
         ),
         "leave it out for 16"
     );
+    assert_eq!(hint("profiles: [{schedulerName: no}]\n"), "write it in quotes");
     let removed = "profiles:\n- plugins: {filter: {enabled: [{name: EBSLimits}]}}\n";
     assert!(hint(removed).contains("NodeVolumeLimits"));
     let policy = decode("apiVersion: v1\nkind: Policy", &FeatureGates::default()).unwrap_err();

@@ -54,10 +54,10 @@ impl Writer {
             if !behind_dash {
                 self.begin_line(indent);
             }
-            let complex = key.len() > LONGEST_SIMPLE_KEY || key.contains('\n');
+            let complex = key.len() > LONGEST_SIMPLE_KEY || key.contains(is_break);
             if complex {
                 self.out.push_str("? ");
-                self.text(key, indent + 2, true);
+                self.text(key, indent + 2, false);
                 self.begin_line(indent);
             } else {
                 self.text(key, indent, true);
@@ -335,7 +335,7 @@ fn shown_number(number: &serde_json::Number) -> String {
     let exponential = format!("{float:e}");
     let (mantissa, exponent) = exponential.split_once('e').unwrap_or((&exponential, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..21).contains(&exponent) {
+    if (-4..6).contains(&exponent) {
         return format!("{float}");
     }
     let sign = if exponent < 0 { '-' } else { '+' };
