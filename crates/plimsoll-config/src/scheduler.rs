@@ -42,7 +42,7 @@ pub struct SchedulerConfig {
     pub enable_profiling: bool,
     /// Accepted for compatibility: there are no contended locks to profile.
     pub enable_contention_profiling: bool,
-    /// Share of the nodes that is looked for, 0 to 100; none and 0 mean all nodes.
+    /// Share of the nodes that is looked for, 0 to 100; 0 is kube-scheduler's adaptive share, none means all nodes.
     pub percentage_of_nodes_to_score: Option<i32>,
     /// First backoff of a pod that did not fit.
     pub pod_initial_backoff: Duration,
@@ -60,7 +60,14 @@ pub struct SchedulerConfig {
     pub feature_gates: FeatureGates,
     /// Upper bound of API writes of pods (bindings, conditions) in flight.
     pub binding_workers: usize,
+    /// Bindings a second (`--bind-pods-qps`); none is no limit. Kubernetes 1.0 had 15.
+    pub bind_pods_qps: Option<f32>,
+    /// Bindings that may exceed that rate at once (`--bind-pods-burst`). Kubernetes 1.0 had 20.
+    pub bind_pods_burst: u32,
 }
+
+/// What `--bind-pods-burst` is unless it is set, as in Kubernetes 1.0.
+pub const DEFAULT_BIND_PODS_BURST: u32 = 20;
 
 impl Default for SchedulerConfig {
     fn default() -> Self {
@@ -79,6 +86,8 @@ impl Default for SchedulerConfig {
             delay_cache_until_active: false,
             feature_gates: FeatureGates::default(),
             binding_workers: 64,
+            bind_pods_qps: None,
+            bind_pods_burst: DEFAULT_BIND_PODS_BURST,
         }
     }
 }

@@ -103,18 +103,16 @@ pub trait PreFilter: Plugin {
     fn pre_filter(&self, cycle: CycleContext<'_>, state: &mut CycleState) -> PreFilterOutcome;
 }
 
+/// The texts behind a reason code; mostly one.
+pub type Reasons = SmallVec<[Cow<'static, str>; 1]>;
+
 /// Narrows the set of feasible nodes.
 pub trait Filter: Plugin {
     /// Rejects nodes through `pass`; `Err` is an internal failure that ends the attempt.
     fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String>;
 
     /// The texts behind a code that this plugin gave, in the order users read them.
-    fn reasons(
-        &self,
-        cycle: CycleContext<'_>,
-        state: &CycleState,
-        code: ReasonCode,
-    ) -> SmallVec<[Cow<'static, str>; 1]>;
+    fn reasons(&self, cycle: CycleContext<'_>, state: &CycleState, code: ReasonCode) -> Reasons;
 
     /// Whether pods on one node never change its verdict on another. Nodes that nominated pods contend for are then judged
     /// all at once, else one by one, each with only its own nominated pods on it.
@@ -138,12 +136,7 @@ pub trait EffectFilter: Plugin {
     ) -> Result<(), String>;
 
     /// The texts behind a code that this plugin gave.
-    fn reasons(
-        &self,
-        cycle: CycleContext<'_>,
-        state: &CycleState,
-        code: ReasonCode,
-    ) -> SmallVec<[Cow<'static, str>; 1]>;
+    fn reasons(&self, cycle: CycleContext<'_>, state: &CycleState, code: ReasonCode) -> Reasons;
 }
 
 /// What a pre-score says.

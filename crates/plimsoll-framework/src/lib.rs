@@ -27,7 +27,7 @@ pub use effect::{Effect, EffectReply, EffectRequest};
 pub use extension::{
     Bind, BindAction, CycleContext, EffectFilter, Extensions, Filter, GateStatus, Normalize, Permit, PermitOutcome,
     Plugin, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
-    Prepare, QueueOrder, QueueSort, Reserve, Restriction, Score,
+    Prepare, QueueOrder, QueueSort, Reasons, Reserve, Restriction, Score,
 };
 pub use guard::guarded;
 pub use per_node::{PerNodeFilter, PerNodeRejection, PerNodeScore};

@@ -42,7 +42,7 @@ struct Placeholder {
     need: Option<fn(&Pod) -> Option<&'static str>>,
 }
 
-const PLACEHOLDERS: [Placeholder; 7] = [
+const PLACEHOLDERS: [Placeholder; 9] = [
     Placeholder {
         missing: Missing {
             plugin: "VolumeRestrictions",
@@ -92,6 +92,20 @@ const PLACEHOLDERS: [Placeholder; 7] = [
         },
         need: Some(scheduling_group),
     },
+    Placeholder {
+        missing: Missing {
+            plugin: "TopologyPlacementGenerator",
+            what: "scheduling groups are not placed by topology",
+        },
+        need: None,
+    },
+    Placeholder {
+        missing: Missing {
+            plugin: "PodGroupPodsCount",
+            what: "placements of scheduling groups are not scored",
+        },
+        need: None,
+    },
 ];
 
 const MISSING: [Missing; PLACEHOLDERS.len()] = {
@@ -112,7 +126,7 @@ pub fn missing() -> &'static [Missing] {
 /// Registers every placeholder under the name of the plugin it stands for.
 pub(crate) fn add_to(registry: &mut Registry) {
     for placeholder in &PLACEHOLDERS {
-        registry.add(placeholder.missing.plugin, |_| Ok(placeholder.extensions()));
+        registry.add_placeholder(placeholder.missing.plugin, |_| Ok(placeholder.extensions()));
     }
 }
 
@@ -195,7 +209,8 @@ fn scheduling_group(pod: &Pod) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_config::{FeatureGates, Gate, Plugins};
+    use plimsoll_config::{FeatureGates, Gate, Plugins, ProfileConfig};
+    use plimsoll_framework::Profile;
     use plimsoll_model::Moment;
     use plimsoll_model::columns::Columns;
 
@@ -316,7 +331,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_listed_in_the_order_of_the_default_profile() {
-        let plugins = Plugins::default_profile(&FeatureGates::default().with(Gate::GangScheduling, true));
+        let gates = FeatureGates::default()
+            .with(Gate::GangScheduling, true)
+            .with(Gate::TopologyAwareWorkloadScheduling, true);
+        let plugins = Plugins::default_profile(&gates);
         let listed: Vec<_> = missing().iter().map(|missing| missing.plugin).collect();
         let in_order: Vec<_> = plugins
             .multi_point
@@ -326,5 +344,22 @@ mod tests {
             .filter(|name| listed.contains(name))
             .collect();
         assert_eq!(listed, in_order);
+    }
+
+    #[test]
+    fn a_profile_may_keep_what_is_missing_and_may_not_ask_for_it() {
+        let gates = FeatureGates::default().with(Gate::TopologyAwareWorkloadScheduling, true);
+        let mut config = ProfileConfig::default();
+        config.plugins = Plugins::default_profile(&gates);
+        let assemble = |config: &ProfileConfig| Profile::assemble(config, &crate::registry(), &gates);
+        let kept = assemble(&config).unwrap().not_there_yet;
+        assert!(
+            kept.iter().any(|name| name == "DefaultPreemption") && kept.iter().any(|name| name == "PodGroupPodsCount")
+        );
+        for missing in missing() {
+            config.enabled_by_name = vec![missing.plugin.to_owned()];
+            let error = assemble(&config).unwrap_err().to_string();
+            assert!(error.contains(missing.plugin), "{error}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A scheduler process: from options and plugins to a running replica, and from its end to an exit code.
 
+mod builder;
 mod identity;
 mod signals;
 mod test_panic;
@@ -9,15 +10,16 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures::future::{Either, select};
-use plimsoll_actors::effects::{Effects, PerformEffect};
+use plimsoll_actors::effects::Effects;
 use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, ConnectError, SystemClock, connect};
-use plimsoll_config::{ElectionConfigError, FeatureGates, PluginRef, ProfileConfig, SchedulerConfig};
-use plimsoll_framework::{Construction, Extensions, Profile, ProfileError, Registry};
+use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, SchedulerConfig};
+use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
 use plimsoll_telemetry::Metrics;
 use ractor::SpawnErr;
 
+pub use self::builder::SchedulerBuilder;
 use self::identity::Identity;
 use self::signals::Signals;
 use crate::logging::Logging;
@@ -28,7 +30,7 @@ use crate::version;
 pub struct Options {
     /// Where the API server is.
     pub access: Access,
-    /// The configuration; its profiles are the builder's.
+    /// The configuration. Plugins that the builder was told to enable join its profiles.
     pub config: SchedulerConfig,
     /// Where to serve health and metrics, if at all.
     pub listen: Option<Listen>,
@@ -40,6 +42,26 @@ pub struct Options {
     pub test_panic_label: Option<String>,
 }
 
+impl Options {
+    /// An API server at this address that wants no credentials, and defaults: kube-scheduler's default profile. Nothing is
+    /// served, and there is no leader election: this is the only replica.
+    pub fn of_server(url: impl Into<String>) -> Self {
+        let mut config = SchedulerConfig::default();
+        config.leader_election.leader_elect = false;
+        Self {
+            access: Access {
+                kubeconfig: None,
+                master: Some(url.into()),
+            },
+            config,
+            listen: None,
+            logging: Logging::default(),
+            host: None,
+            test_panic_label: None,
+        }
+    }
+}
+
 /// Why a scheduler did not start, or ended with something amiss. The process ends with code 1.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -49,9 +71,12 @@ pub enum RunError {
     /// The API server's address or our credentials are unusable.
     #[error("cannot connect to the API server")]
     Connect(#[from] ConnectError),
-    /// A profile names plugins that cannot be put together.
+    /// The profiles name plugins that cannot be put together.
     #[error("initializing profiles: {0}")]
-    Profile(ProfileError),
+    Profiles(ProfilesError),
+    /// There is no profile.
+    #[error("{}", ProfilesError::None)]
+    NoProfile,
     /// No signals can be received.
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
@@ -66,23 +91,27 @@ pub enum RunError {
     WithoutElection,
 }
 
+impl From<ProfilesError> for RunError {
+    fn from(error: ProfilesError) -> Self {
+        match error {
+            ProfilesError::None => Self::NoProfile,
+            other => Self::Profiles(other),
+        }
+    }
+}
+
 /// A scheduler with its plugins, ready to run.
 pub struct Scheduler {
     registry: Registry,
-    profiles: Vec<ProfileConfig>,
+    /// Plugins that join the default profile, with their weights.
+    joining: Vec<PluginRef>,
     effects: Effects,
 }
 
 impl Scheduler {
-    /// Starts from kube-scheduler's default profile.
+    /// Starts from the plugins of kube-scheduler.
     pub fn builder() -> SchedulerBuilder {
-        SchedulerBuilder {
-            scheduler: Self {
-                registry: plimsoll_plugins::registry(),
-                profiles: vec![ProfileConfig::default()],
-                effects: Effects::default(),
-            },
-        }
+        SchedulerBuilder::new()
     }
 
     /// Runs until SIGTERM or SIGINT, or until something is beyond repair. `Ok` is exit code 0, `Err` is 1.
@@ -91,13 +120,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// When the scheduler does not start, or does not end in order.
-    pub async fn run(mut self, options: Options) -> Result<(), RunError> {
-        crate::install_crypto_provider();
-        if let Some(label) = &options.test_panic_label {
-            tracing::warn!(label, "A plugin for tests is on: it panics on pods with this label");
-            let extensions = test_panic::extensions(label.clone());
-            self.add(test_panic::NAME, 0, move |_| Ok(extensions.clone()));
-        }
+    pub async fn run(self, options: Options) -> Result<(), RunError> {
         let mut signals = Signals::listen().map_err(RunError::Signals)?;
         let leader_elect = options.config.leader_election.leader_elect;
         let mut running = self.start(options).await?;
@@ -108,51 +131,72 @@ impl Scheduler {
         }
     }
 
-    fn add(
-        &mut self,
-        name: &'static str,
-        weight: i32,
-        constructor: impl Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync + 'static,
-    ) {
-        self.registry.add(name, constructor);
-        for profile in &mut self.profiles {
-            // One that takes the place of an in-tree plugin keeps that one's place and weight.
-            if !profile
-                .plugins
-                .multi_point
-                .enabled
-                .iter()
-                .any(|plugin| plugin.name == name)
-            {
-                profile.plugins.multi_point.enabled.push(PluginRef::new(name, weight));
+    /// Runs until `stop` is done, or until something is beyond repair: for programs that are more than a scheduler. Signals
+    /// are left alone.
+    ///
+    /// # Errors
+    /// When the scheduler does not start, or does not end in order.
+    pub async fn run_until(self, options: Options, stop: impl Future<Output = ()>) -> Result<(), RunError> {
+        let mut running = self.start(options).await?;
+        let ended_by_itself = match select(pin!(running.ended()), pin!(stop)).await {
+            Either::Left((exit, _)) => Some(exit),
+            Either::Right(_) => None,
+        };
+        let exit = match ended_by_itself {
+            Some(exit) => exit,
+            None => {
+                running.shutdown();
+                running.ended().await
+            }
+        };
+        match exit {
+            Exit::Terminated => Ok(()),
+            Exit::Failed(why) => Err(RunError::Failed(why)),
+        }
+    }
+
+    /// Puts the plugins that join into profiles that nobody has written. One that takes the place of an in-tree plugin keeps
+    /// that one's place and weight.
+    fn complete(&self, profiles: &mut [ProfileConfig]) {
+        for profile in profiles {
+            let enabled = &mut profile.plugins.multi_point.enabled;
+            for joining in &self.joining {
+                if !enabled.iter().any(|plugin| plugin.name == joining.name) {
+                    enabled.push(joining.clone());
+                }
             }
         }
     }
 
-    fn assemble(&self, gates: &FeatureGates) -> Result<Vec<Arc<Profile>>, ProfileError> {
-        self.profiles
-            .iter()
-            .map(|profile| Profile::assemble(profile, &self.registry, gates).map(Arc::new))
-            .collect()
+    fn assemble(&self, config: &SchedulerConfig) -> Result<Vec<Arc<Profile>>, RunError> {
+        let share = config.percentage_of_nodes_to_score;
+        let profiles = Profiles::assemble(&config.profiles, share, &self.registry, &config.feature_gates)?;
+        for missing in plimsoll_plugins::missing() {
+            let kept = |profile: &Arc<Profile>| profile.not_there_yet.iter().any(|name| name == missing.plugin);
+            if profiles.iter().any(kept) {
+                tracing::warn!(plugin = missing.plugin, "Not there yet: {}", missing.what);
+            }
+        }
+        Ok(profiles)
     }
 
-    async fn start(self, options: Options) -> Result<RunningReplica, RunError> {
+    async fn start(mut self, options: Options) -> Result<RunningReplica, RunError> {
+        crate::install_crypto_provider();
         let Identity { host, lease, seed } = Identity::new(options.host);
         tracing::info!(
             version = version::VERSION,
             identity = lease,
             "Starting Kubernetes Scheduler"
         );
-        for missing in plimsoll_plugins::missing() {
-            tracing::warn!(plugin = missing.plugin, "Not there yet: {}", missing.what);
+        let mut config = options.config;
+        if let Some(label) = options.test_panic_label {
+            tracing::warn!(label, "A plugin for tests is on: it panics on pods with this label");
+            let extensions = test_panic::extensions(label);
+            self.registry.add(test_panic::NAME, move |_| Ok(extensions.clone()));
+            self.joining.push(PluginRef::new(test_panic::NAME, 0));
         }
-        let profiles = self
-            .assemble(&options.config.feature_gates)
-            .map_err(RunError::Profile)?;
-        let config = SchedulerConfig {
-            profiles: self.profiles,
-            ..options.config
-        };
+        self.complete(&mut config.profiles);
+        let profiles = self.assemble(&config)?;
         if config.leader_election.leader_elect {
             config.leader_election.validate().map_err(RunError::Election)?;
         }
@@ -225,39 +269,6 @@ async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exi
     }
 }
 
-/// Puts a [`Scheduler`] together.
-#[derive(Debug)]
-pub struct SchedulerBuilder {
-    scheduler: Scheduler,
-}
-
-impl SchedulerBuilder {
-    /// Adds a plugin to the default profile, behind the others; its weight counts if it scores. A plugin with the name
-    /// of an in-tree one takes that one's place.
-    #[must_use]
-    pub fn plugin(
-        mut self,
-        name: &'static str,
-        weight: i32,
-        constructor: impl Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync + 'static,
-    ) -> Self {
-        self.scheduler.add(name, weight, constructor);
-        self
-    }
-
-    /// Says who performs the effects that a plugin asks for.
-    #[must_use]
-    pub fn effect_performer(mut self, plugin: &'static str, performer: Arc<dyn PerformEffect>) -> Self {
-        self.scheduler.effects.add(plugin, performer);
-        self
-    }
-
-    /// The scheduler.
-    pub fn build(self) -> Scheduler {
-        self.scheduler
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,22 +289,6 @@ mod tests {
             .err()
             .expect("it cannot start")
             .to_string()
-    }
-
-    #[test]
-    fn a_plugin_from_outside_joins_the_default_profile_once() {
-        let label = || test_panic::extensions("a".to_owned());
-        let scheduler = Scheduler::builder()
-            .plugin("Mine", 3, move |_| Ok(label()))
-            .plugin("NodeName", 7, move |_| Ok(label()))
-            .build();
-        let plugins = &scheduler.profiles[0].plugins.multi_point.enabled;
-        assert_eq!(plugins.last(), Some(&PluginRef::new("Mine", 3)));
-        assert_eq!(plugins.iter().filter(|plugin| plugin.name == "NodeName").count(), 1);
-        let profiles = scheduler.assemble(&FeatureGates::default()).unwrap();
-        let filters: Vec<_> = profiles[0].filter.iter().map(|filter| filter.name()).collect();
-        assert_eq!(filters.iter().filter(|name| **name == test_panic::NAME).count(), 2);
-        assert!(!filters.contains(&"NodeName"));
     }
 
     #[tokio::test]

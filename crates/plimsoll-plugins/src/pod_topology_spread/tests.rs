@@ -496,7 +496,7 @@ fn a_list_of_default_constraints_may_be_hard() {
 
 #[test]
 fn args_of_another_plugin_are_refused() {
-    let args = PluginArgs::default_of("InterPodAffinity");
+    let args = PluginArgs::default_of("InterPodAffinity", &FeatureGates::default());
     let error = made_with(construct, args.as_ref(), &FeatureGates::default()).unwrap_err();
     assert_eq!(error, "args are not of type PodTopologySpreadArgs");
 }
