@@ -94,6 +94,8 @@ pub enum CacheMessage {
     Versions(oneshot::Sender<Versions>),
     /// From the term: answer when each kind has passed its version.
     AwaitVersions(Versions, oneshot::Sender<()>),
+    /// From the term: a consistent read lies behind what is cached.
+    HistoryBeganAnew(HistoryBeganAnew),
     /// From the supervisor: answer when each kind has been listed once.
     AwaitSynced(oneshot::Sender<()>),
     /// From the HTTP server. Answered at once.
@@ -126,6 +128,7 @@ impl Summary for CacheMessage {
             Self::Unsubscribe => "Unsubscribe".to_owned(),
             Self::Versions(_) => "Versions".to_owned(),
             Self::AwaitVersions(versions, _) => format!("AwaitVersions {versions:?}"),
+            Self::HistoryBeganAnew(anew) => format!("HistoryBeganAnew {}", anew.kind),
             Self::AwaitSynced(_) => "AwaitSynced".to_owned(),
             Self::View(_) => "View".to_owned(),
         }
@@ -188,43 +191,52 @@ impl InformerCacheState {
             && self.pods.synced()
     }
 
-    fn take_namespaces(&mut self, batch: WatchBatch<Namespace>, credit: &Credit) {
-        let changes = absorb(&mut self.namespaces, Kind::Namespaces, batch, &mut self.isolation);
+    fn take_namespaces(&mut self, batch: WatchBatch<Namespace>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
+        let changes = absorb(&mut self.namespaces, Kind::Namespaces, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| {
             let (old, new) = change.into_both();
             Delta::NamespaceChanged { old, new }
         });
         self.publish(deltas.collect(), credit);
+        Ok(())
     }
 
-    fn take_workloads(&mut self, kind: WorkloadKind, batch: WatchBatch<WorkloadSelector>, credit: &Credit) {
+    fn take_workloads(
+        &mut self,
+        kind: WorkloadKind,
+        batch: WatchBatch<WorkloadSelector>,
+        credit: &Credit,
+    ) -> Result<(), HistoryBeganAnew> {
         let store = &mut self.workloads[workload_position(kind)];
-        let changes = absorb(store, Kind::Workloads(kind), batch, &mut self.isolation);
+        let changes = absorb(store, Kind::Workloads(kind), batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| {
             let (old, new) = change.into_both();
             Delta::WorkloadSelectorChanged { old, new }
         });
         self.publish(deltas.collect(), credit);
+        Ok(())
     }
 
-    fn take_pods(&mut self, batch: WatchBatch<Pod>, credit: &Credit) {
-        let changes = absorb(&mut self.pods, Kind::Pods, batch, &mut self.isolation);
+    fn take_pods(&mut self, batch: WatchBatch<Pod>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
+        let changes = absorb(&mut self.pods, Kind::Pods, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| match change {
             StoreChange::Added(pod) => Delta::PodAdded(pod),
             StoreChange::Updated { old, new } => Delta::PodUpdated { old, new },
             StoreChange::Deleted(pod) => Delta::PodDeleted(pod),
         });
         self.publish(deltas.collect(), credit);
+        Ok(())
     }
 
-    fn take_nodes(&mut self, batch: WatchBatch<Node>, credit: &Credit) {
-        let changes = absorb(&mut self.nodes, Kind::Nodes, batch, &mut self.isolation);
+    fn take_nodes(&mut self, batch: WatchBatch<Node>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
+        let changes = absorb(&mut self.nodes, Kind::Nodes, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| match change {
             StoreChange::Added(node) => Delta::NodeAdded(node),
             StoreChange::Updated { old, new } => Delta::NodeUpdated { old, new },
             StoreChange::Deleted(node) => Delta::NodeDeleted(node),
         });
         self.publish(deltas.collect(), credit);
+        Ok(())
     }
 
     fn publish(&mut self, deltas: Vec<Delta>, credit: &Credit) {
@@ -308,13 +320,29 @@ impl InformerCacheState {
     }
 }
 
+/// What is known belongs to a history that has not happened. The cache dies of it: its supervisor ends the term, whose
+/// columns and claims are as untrue, and starts the cache anew and empty.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the history of {kind} began anew: the API server is at version {version} and was at {seen} before, as after a restore \
+     of its store from a backup"
+)]
+pub struct HistoryBeganAnew {
+    /// Where it was noticed.
+    pub kind: &'static str,
+    /// What was known.
+    pub seen: ResourceVersion,
+    /// What there is.
+    pub version: ResourceVersion,
+}
+
 /// Brings a batch into the store and says what it changed.
 fn absorb<T: Stored>(
     store: &mut Store<T>,
     kind: Kind,
     batch: WatchBatch<T>,
     isolation: &mut Isolation,
-) -> Vec<StoreChange<T>> {
+) -> Result<Vec<StoreChange<T>>, HistoryBeganAnew> {
     let mut changes = Vec::new();
     for event in batch.events {
         match event {
@@ -322,7 +350,15 @@ fn absorb<T: Stored>(
                 objects,
                 undecodable,
                 version,
+                history_began_anew,
             } => {
+                if history_began_anew {
+                    return Err(HistoryBeganAnew {
+                        kind: kind.as_str(),
+                        seen: store.applied(),
+                        version,
+                    });
+                }
                 let keep = isolation.take(kind, undecodable);
                 store.replace(objects, &keep, version, &mut changes);
             }
@@ -335,7 +371,7 @@ fn absorb<T: Stored>(
             WatchEvent::Progress(version) => store.progress(version),
         }
     }
-    changes
+    Ok(changes)
 }
 
 impl Actor for InformerCache {
@@ -370,10 +406,10 @@ impl Actor for InformerCache {
     ) -> Result<(), ActorProcessingErr> {
         state.mailbox.depth().taken();
         match message {
-            CacheMessage::Namespaces(batch, credit) => state.take_namespaces(batch, &credit),
-            CacheMessage::Workloads(kind, batch, credit) => state.take_workloads(kind, batch, &credit),
-            CacheMessage::Pods(batch, credit) => state.take_pods(batch, &credit),
-            CacheMessage::Nodes(batch, credit) => state.take_nodes(batch, &credit),
+            CacheMessage::Namespaces(batch, credit) => state.take_namespaces(batch, &credit)?,
+            CacheMessage::Workloads(kind, batch, credit) => state.take_workloads(kind, batch, &credit)?,
+            CacheMessage::Pods(batch, credit) => state.take_pods(batch, &credit)?,
+            CacheMessage::Nodes(batch, credit) => state.take_nodes(batch, &credit)?,
             CacheMessage::Subscribe { queue, cycle } => state.subscribe(queue, cycle),
             CacheMessage::Reconfigure(assembled) => state.reconfigure(&assembled),
             CacheMessage::Unsubscribe => state.subscribers = None,
@@ -384,6 +420,7 @@ impl Actor for InformerCache {
                 state.barriers.push((versions, reply));
                 state.answer_waiting();
             }
+            CacheMessage::HistoryBeganAnew(anew) => return Err(anew.into()),
             CacheMessage::AwaitSynced(reply) => {
                 state.waiting_for_sync.push(reply);
                 state.answer_waiting();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use plimsoll_client::{
     ApiClient, BarrierError, Clock, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services,
-    StatefulSets, TermToken, consistent_version, force_progress,
+    StatefulSets, TermToken, consistent_list, consistent_version, force_progress,
 };
 use plimsoll_engine::Engine;
 use plimsoll_model::ResourceVersion;
@@ -26,12 +26,16 @@ use crate::binding_workers::BindingWorkers;
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
-use crate::informer_cache::{CacheMessage, CachedKind, Kind, Versions};
+use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Kind, Versions};
 use crate::mailbox::{Mailbox, Summary, Tap};
 use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments};
 use crate::scheduling_queue::{QueueMessage, SchedulingQueue, SchedulingQueueArguments};
 use crate::supervisor::SupervisorMessage;
 use crate::watch_feed;
+
+/// Several API servers may stand behind one address, and a short watch may hit one that lags behind for as long as it
+/// likes. A kind that gets no further for this long is listed, which is always up to date.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Between two tries to read what the API server holds.
 const BARRIER_RETRY: Duration = Duration::from_millis(500);
@@ -256,6 +260,9 @@ impl TermState {
 /// versions. A quiet kind's watch would say so only once a minute, so a short second watch makes it.
 async fn barrier(parts: TermParts) {
     let begun = parts.clock.now();
+    let Some(seen) = cached_versions(&parts).await else {
+        return std::future::pending().await;
+    };
     let wanted = loop {
         match read_versions(&parts.client).await {
             Ok(versions) => break versions,
@@ -271,13 +278,13 @@ async fn barrier(parts: TermParts) {
     let (reply, reached) = oneshot::channel();
     parts.cache.tell(CacheMessage::AwaitVersions(wanted, reply));
     let forcing = futures::future::join_all([
-        force::<Namespaces>(&parts, &wanted).boxed(),
-        force::<Services>(&parts, &wanted).boxed(),
-        force::<ReplicationControllers>(&parts, &wanted).boxed(),
-        force::<ReplicaSets>(&parts, &wanted).boxed(),
-        force::<StatefulSets>(&parts, &wanted).boxed(),
-        force::<Nodes>(&parts, &wanted).boxed(),
-        force::<Pods>(&parts, &wanted).boxed(),
+        force::<Namespaces>(&parts, &seen, &wanted).boxed(),
+        force::<Services>(&parts, &seen, &wanted).boxed(),
+        force::<ReplicationControllers>(&parts, &seen, &wanted).boxed(),
+        force::<ReplicaSets>(&parts, &seen, &wanted).boxed(),
+        force::<StatefulSets>(&parts, &seen, &wanted).boxed(),
+        force::<Nodes>(&parts, &seen, &wanted).boxed(),
+        force::<Pods>(&parts, &seen, &wanted).boxed(),
     ]);
     let reached = async {
         if reached.await.is_err() {
@@ -320,24 +327,64 @@ async fn read_versions(client: &ApiClient) -> Result<Versions, BarrierError> {
     }))
 }
 
-async fn force<K: CachedKind>(parts: &TermParts, wanted: &Versions) {
+/// What the cache has; nothing when it has died.
+async fn cached_versions(parts: &TermParts) -> Option<Versions> {
+    let (reply, answer) = oneshot::channel();
+    parts.cache.tell(CacheMessage::Versions(reply));
+    answer.await.ok()
+}
+
+/// Brings one kind forward until the cache has passed what is wanted. `seen` was there before that was read.
+async fn force<K: CachedKind>(parts: &TermParts, seen: &Versions, wanted: &Versions) {
+    let (seen, wanted) = (seen.of(K::KIND), wanted.of(K::KIND));
+    if wanted < seen {
+        parts.cache.tell(CacheMessage::HistoryBeganAnew(HistoryBeganAnew {
+            kind: K::NAME,
+            seen,
+            version: wanted,
+        }));
+        return;
+    }
+    let mut reached = seen;
+    let mut moved = parts.clock.now();
     loop {
-        let (reply, answer) = oneshot::channel();
-        parts.cache.tell(CacheMessage::Versions(reply));
-        let Ok(versions) = answer.await else { return };
+        let Some(versions) = cached_versions(parts).await else {
+            return;
+        };
         let from = versions.of(K::KIND);
-        if from >= wanted.of(K::KIND) {
+        let now = parts.clock.now();
+        if from >= wanted {
             return;
         }
-        let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
-        let watching = async move { force_progress::<K>(&parts.client, from, &sink).await };
-        let feeding = watch_feed::feed(batches, parts.cache.clone(), K::message);
-        let (watched, ()) = futures::future::join(watching, feeding).await;
-        if let Err(error) = watched {
-            tracing::warn!(%error, "The short watch that forces progress failed; trying again");
+        if from > reached {
+            (reached, moved) = (from, now);
+        }
+        let brought = if now.since(moved) >= PATIENCE {
+            moved = now;
+            list::<K>(parts, from).await
+        } else {
+            watch_shortly::<K>(parts, from).await
+        };
+        if let Err(error) = brought {
+            tracing::warn!(%error, kind = K::NAME, "Catching up with the API server failed; trying again");
             tokio::time::sleep(BARRIER_RETRY).await;
         }
     }
+}
+
+async fn watch_shortly<K: CachedKind>(parts: &TermParts, from: ResourceVersion) -> Result<(), BarrierError> {
+    let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
+    let watching = async move { force_progress::<K>(&parts.client, from, &sink).await };
+    let feeding = watch_feed::feed(batches, parts.cache.clone(), K::message);
+    let (watched, ()) = futures::future::join(watching, feeding).await;
+    watched.map(drop)
+}
+
+async fn list<K: CachedKind>(parts: &TermParts, seen: ResourceVersion) -> Result<(), BarrierError> {
+    tracing::info!(kind = K::NAME, %seen, "The watch gets no further; listing");
+    let batch = consistent_list::<K>(&parts.client, seen).await?;
+    parts.cache.tell(K::message(batch, Credit::none()));
+    Ok(())
 }
 
 impl Actor for Term {

@@ -210,6 +210,17 @@ impl ApiServer {
         self.shared.transact(|store| store.compact(resource_version));
     }
 
+    /// Goes back to what was at a version, as after etcd was restored from a backup and the API server started anew: open
+    /// watches end, later writes have never happened, and their versions are given out again.
+    ///
+    /// # Errors
+    /// When the version is compacted.
+    pub fn restore(&self, resource_version: u64) -> Result<(), ApiError> {
+        self.shared
+            .transact(|store| store.restore(resource_version))
+            .map_err(|expired| ApiError::expired(format!("version {} is the oldest one known", expired.oldest)))
+    }
+
     /// All objects of a kind, ordered by namespace and name.
     pub fn snapshot(&self, resource: &'static Resource) -> Vec<Arc<Value>> {
         self.shared

@@ -44,6 +44,7 @@ pub(crate) struct Store {
     rng: ChaCha8Rng,
     /// Tables changed since the last [`Store::take_touched`].
     touched: BTreeSet<usize>,
+    restores: u64,
 }
 
 impl Store {
@@ -56,6 +57,7 @@ impl Store {
             history: keep_history.then(Vec::new),
             rng: ChaCha8Rng::seed_from_u64(seed),
             touched: BTreeSet::new(),
+            restores: 0,
         }
     }
 
@@ -71,6 +73,31 @@ impl Store {
     /// Forgets all changes up to and including `rv`, as etcd's compaction does.
     pub(crate) fn compact(&mut self, rv: u64) {
         self.log.compact(rv.min(self.rv));
+    }
+
+    /// Goes back to what was at `rv`, as after etcd was restored from a backup: what came later has never happened, and
+    /// its versions are given out again. Watches from before do not go on.
+    pub(crate) fn restore(&mut self, rv: u64) -> Result<(), Expired> {
+        let kept = RESOURCES.iter().filter(|resource| resource.id == resource.storage_id);
+        let tables: Vec<_> = kept
+            .map(|resource| Ok((resource.storage_id, self.table_at(resource, rv)?)))
+            .collect::<Result<_, Expired>>()?;
+        for (id, table) in tables {
+            self.tables[id] = table;
+            self.touched.insert(id);
+        }
+        self.rv = self.rv.min(rv);
+        self.log.restart(self.rv);
+        if let Some(history) = &mut self.history {
+            history.retain(|mutation| mutation.rv <= rv);
+        }
+        self.restores += 1;
+        Ok(())
+    }
+
+    /// How often the store was restored.
+    pub(crate) fn restores(&self) -> u64 {
+        self.restores
     }
 
     pub(crate) fn history(&self) -> &[Mutation] {

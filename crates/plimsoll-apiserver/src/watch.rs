@@ -52,6 +52,8 @@ pub(crate) struct Watcher {
     /// The version of the initial state, or the one asked for: no bookmark tells a client that it is where it began.
     start: u64,
     cursor: u64,
+    /// How often the store had been restored when the watch began.
+    restores: u64,
     state: State,
     deadline: Instant,
     next_bookmark: Option<Instant>,
@@ -74,12 +76,12 @@ impl Watcher {
     /// Starts a watch; what is wrong with its version is told in an `ERROR` event, as upstream does.
     pub(crate) fn start(shared: &Arc<Shared>, request: WatchRequest, faults: WatchFaults) -> Self {
         let now = Instant::now();
-        let (cursor, state, timeout) = shared.transact(|store| {
+        let (cursor, state, timeout, restores) = shared.transact(|store| {
             let (cursor, state) = begin(store, &request, &faults);
             let timeout = request
                 .timeout
                 .unwrap_or_else(|| Duration::from_secs(1800 + store.random_below(1800)));
-            (cursor, state, timeout)
+            (cursor, state, timeout, store.restores())
         });
         let mut watcher = Self {
             shared: Arc::clone(shared),
@@ -87,6 +89,7 @@ impl Watcher {
             faults,
             start: cursor,
             cursor,
+            restores,
             state,
             deadline: now + timeout,
             next_bookmark: None,
@@ -183,10 +186,13 @@ impl Watcher {
     }
 
     /// Changes of this kind after the cursor, and the version up to which they were looked at. `None`: the log no
-    /// longer reaches back to the cursor.
+    /// longer reaches back to the cursor, or is another one.
     fn pending(&self) -> Option<(Vec<Arc<Change>>, u64)> {
         self.shared.read(|store| {
             let id = self.request.resource.storage_id;
+            if store.restores() != self.restores {
+                return None;
+            }
             let after = store.log().after(self.cursor).ok()?;
             let changes: Vec<Arc<Change>> = after.filter(|c| c.storage_id == id).take(BATCH).cloned().collect();
             let reached = match changes.last() {

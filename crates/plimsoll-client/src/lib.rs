@@ -33,6 +33,6 @@ pub use rate_limit::RateLimit;
 pub use term_token::{TermToken, WriteUnderWay};
 pub use watch::{
     Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, UndecodableObject, Watch,
-    WatchBatch, WatchEvent, WatchedKind,
+    WatchBatch, WatchEvent, WatchedKind, consistent_list,
 };
 pub use write::{BindReply, ConditionPatch, NominationPatch, PatchReply, PodRead, PodStatusPatch};

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::backoff::Backoff;
 use self::stream::{End, WatchStream};
-use crate::ApiClient;
+use crate::{ApiClient, BarrierError};
 
 mod backoff;
 mod frame;
@@ -35,7 +35,7 @@ pub struct UndecodableObject {
     pub error: String,
 }
 
-/// What a watch says. Versions only grow, save that a `Replace` may repeat what is known.
+/// What a watch says. Versions only grow, save that a `Replace` may repeat what is known, or begin anew.
 #[derive(Debug, Clone)]
 pub enum WatchEvent<T> {
     /// The whole collection at one version: whatever is not in it is gone, save what is undecodable.
@@ -46,6 +46,9 @@ pub enum WatchEvent<T> {
         undecodable: Vec<UndecodableObject>,
         /// The version of the collection.
         version: ResourceVersion,
+        /// The collection is consistent and yet older than what was seen before: the server's store was restored from a
+        /// backup. What was known belongs to a history that has not happened, and versions of both cannot be compared.
+        history_began_anew: bool,
     },
     /// An object came or changed.
     Upsert(Arc<T>),
@@ -62,6 +65,21 @@ pub enum WatchEvent<T> {
     Undecodable(UndecodableObject),
     /// Everything up to this version has been said.
     Progress(ResourceVersion),
+}
+
+impl<T> WatchEvent<T> {
+    /// A consistent list, seen in the light of the version that was known before it.
+    fn after(mut self, seen: ResourceVersion) -> Self {
+        if let Self::Replace {
+            version,
+            history_began_anew,
+            ..
+        } = &mut self
+        {
+            *history_began_anew = *version < seen;
+        }
+        self
+    }
 }
 
 /// Events in order, as many as were ready together.
@@ -81,6 +99,10 @@ pub struct WatchBatch<T> {
 ///          └ failed ┘                              └──┘ cut or ended: go on from the last version
 /// ```
 ///
+/// Before it goes on after a break it asks for the server's version. One that lies behind its own means that the store was
+/// restored from a backup, and everything is listed anew: a watch from a version that is still to come would be told
+/// nothing at first and later only a part.
+///
 /// A streaming list is asked without a version, which makes it consistent. A server that refuses it is asked for pages
 /// instead, from then on. Time between tries grows from 0.8 s to 30 s with jitter from the given generator, is never
 /// shorter than the server's `Retry-After`, and starts over once a watch delivers.
@@ -91,6 +113,10 @@ pub struct Watch<K> {
     backoff: Backoff,
     streaming: bool,
     position: Option<ResourceVersion>,
+    /// The last position, also while everything is listed anew.
+    seen: ResourceVersion,
+    /// A stream has ended since; the server may not be what it was.
+    broken: bool,
     kind: PhantomData<K>,
 }
 
@@ -104,6 +130,8 @@ impl<K: WatchedKind> Watch<K> {
             backoff,
             streaming: true,
             position: None,
+            seen: ResourceVersion::new(0),
+            broken: false,
             kind: PhantomData,
         }
     }
@@ -136,6 +164,7 @@ impl<K: WatchedKind> Watch<K> {
                 self.backoff.reset();
             }
             let healthy = round.delivered && started.elapsed() >= SHORT_WATCH;
+            self.broken = matches!(round.end, End::Closed | End::Cut { .. });
             match round.end {
                 End::ReceiverGone => return,
                 End::Listed => {}
@@ -168,8 +197,23 @@ impl<K: WatchedKind> Watch<K> {
         }
     }
 
+    /// Makes sure that the server has come as far as we have.
+    async fn check_history(&self, from: ResourceVersion) -> Result<(), End> {
+        let version = list::version::<K>(&self.client).await?;
+        if version < from {
+            let reason = format!("the server is at version {version}, before {from}: its history began anew");
+            return Err(End::Expired { reason });
+        }
+        Ok(())
+    }
+
     async fn follow(&mut self, from: ResourceVersion, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let seconds = self.watch_seconds();
+        if std::mem::take(&mut self.broken)
+            && let Err(end) = self.check_history(from).await
+        {
+            return Round { end, delivered: false };
+        }
         let mut stream = match WatchStream::<K>::open(&self.client, from, seconds).await {
             Ok(stream) => stream,
             Err(end) => return Round { end, delivered: false },
@@ -180,7 +224,8 @@ impl<K: WatchedKind> Watch<K> {
     async fn deliver(&mut self, stream: &mut WatchStream<K>, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let before = stream.delivered();
         let end = stream.deliver(sink).await;
-        self.position = Some(stream.position());
+        self.seen = stream.position();
+        self.position = Some(self.seen);
         Round {
             end,
             delivered: stream.delivered() > before,
@@ -195,6 +240,7 @@ impl<K: WatchedKind> Watch<K> {
         };
         match listed {
             Ok((mut stream, initial)) => {
+                let initial = initial.after(self.seen);
                 if sink.send(WatchBatch { events: vec![initial] }).await.is_err() {
                     return Round {
                         end: End::ReceiverGone,
@@ -212,12 +258,14 @@ impl<K: WatchedKind> Watch<K> {
             Ok(listed) => listed,
             Err(end) => return Round { end, delivered: false },
         };
+        let event = event.after(self.seen);
         if sink.send(WatchBatch { events: vec![event] }).await.is_err() {
             return Round {
                 end: End::ReceiverGone,
                 delivered: false,
             };
         }
+        self.seen = version;
         self.position = Some(version);
         Round {
             end: End::Listed,
@@ -228,6 +276,23 @@ impl<K: WatchedKind> Watch<K> {
     /// Between 5 and 10 minutes, so that watches of many clients do not end together.
     fn watch_seconds(&mut self) -> u64 {
         300 + u64::from(self.random.next_u32() % 301)
+    }
+}
+
+/// The whole collection as it is now, for a cache that its watch does not bring forward. `seen` is what the cache has.
+///
+/// # Errors
+/// When the server gives no whole list.
+pub async fn consistent_list<K: WatchedKind>(
+    client: &ApiClient,
+    seen: ResourceVersion,
+) -> Result<WatchBatch<K::Object>, BarrierError> {
+    match list::pages::<K>(client).await {
+        Ok((event, _)) => Ok(WatchBatch {
+            events: vec![event.after(seen)],
+        }),
+        Err(End::Cut { reason, .. } | End::Expired { reason }) => Err(BarrierError::Failed(reason)),
+        Err(_) => Err(BarrierError::Failed("the list did not come to its end".to_owned())),
     }
 }
 

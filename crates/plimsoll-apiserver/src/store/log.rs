@@ -133,6 +133,12 @@ impl Log {
         self.changes.drain(..gone);
     }
 
+    /// Knows nothing but that the store is at `rv`.
+    pub(super) fn restart(&mut self, rv: u64) {
+        self.changes.clear();
+        self.compacted = rv;
+    }
+
     /// The oldest version from which everything later is known.
     pub(crate) fn oldest(&self) -> u64 {
         self.compacted

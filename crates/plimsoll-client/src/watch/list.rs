@@ -55,9 +55,23 @@ pub(super) async fn pages<K: WatchedKind>(client: &ApiClient) -> Result<(WatchEv
             objects: listed.objects,
             undecodable: listed.undecodable,
             version,
+            history_began_anew: false,
         },
         version,
     ))
+}
+
+/// The version that the server has come to: that of a consistent list of one item.
+pub(super) async fn version<K: WatchedKind>(client: &ApiClient) -> Result<ResourceVersion, End> {
+    let reply = client
+        .send(get(&page_path::<K>(Some(1), "")))
+        .await
+        .map_err(|error| End::cut(error.to_string()))?;
+    let mut listed = Listed::<K>::default();
+    listed.take_page(&reply)?;
+    listed
+        .version
+        .ok_or_else(|| End::cut("a list without a version".to_owned()))
 }
 
 struct Listed<K: WatchedKind> {

@@ -299,6 +299,7 @@ fn replace<T>(
         objects,
         undecodable,
         version,
+        history_began_anew: false,
     }
 }
 

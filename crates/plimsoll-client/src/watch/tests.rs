@@ -54,8 +54,10 @@ fn describe(event: &WatchEvent<Pod>) -> String {
             objects,
             undecodable,
             version,
+            history_began_anew,
         } => {
-            let head = format!("replace@{version}");
+            let anew = if *history_began_anew { "anew " } else { "" };
+            let head = format!("{anew}replace@{version}");
             let objects = objects.iter().map(|pod| pod.name.to_string());
             let undecodable = undecodable.iter().map(|object| format!("!{}", object.name));
             [head]
@@ -296,6 +298,38 @@ async fn a_connection_that_falls_silent_is_given_up() {
     watched(&script, 2, 3).await;
     assert_eq!(versions_asked(&script), ["10", "11"]);
     assert!(script.seen()[2].at >= Duration::from_secs(150));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_ahead_of_the_server_lists_anew_and_says_so() {
+    let restored = Step::stream([line("ADDED", &pod("b", 4)), initial_end(6)]);
+    let script = Script::new([listed().then(Chunk::Data(bookmark(17))), restored.then(Chunk::Hang)]).at_version(5);
+    assert_eq!(
+        watched(&script, 3, 2).await,
+        ["replace@10 ns/a", "progress@17", "anew replace@6 ns/b"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_older_than_what_was_seen_is_a_history_that_began_anew() {
+    let script = Script::new([
+        listed(),
+        Step::stream([bookmark(17), gone()]),
+        refused_streaming(),
+        list(5, "", &[pod("b", 4)]),
+        Step::stream([bookmark(6), gone()]),
+        list(7, "", &[]),
+    ]);
+    assert_eq!(
+        watched(&script, 5, 6).await,
+        [
+            "replace@10 ns/a",
+            "progress@17",
+            "anew replace@5 ns/b",
+            "progress@6",
+            "replace@7"
+        ]
+    );
 }
 
 #[tokio::test(start_paused = true)]
