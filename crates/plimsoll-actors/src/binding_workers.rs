@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use plimsoll_client::{ApiClient, BindReply, PatchReply, PodRead, PodStatusPatch, TermToken};
+use plimsoll_config::SchedulerConfig;
 use plimsoll_engine::ClaimId;
 use plimsoll_model::{ObjectName, Pod, Uid};
 use ractor::factory::queues::{PriorityManager, PriorityQueue, StandardPriority};
@@ -13,6 +14,7 @@ use ractor::factory::{Factory, FactoryArguments, FactoryMessage, FactoryRef, Job
 use ractor::factory::{discard::DiscardSettings, routing::QueuerRouting};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 
+use crate::bind_pace::BindPace;
 use crate::mailbox::Mailbox;
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
@@ -80,12 +82,13 @@ impl PriorityManager<JobKey, StandardPriority> for BindsFirst {
 #[derive(Debug, Clone)]
 pub struct BindingWorkers {
     factory: FactoryRef<JobKey, WriteJob>,
+    pace: Option<BindPace>,
 }
 
 impl BindingWorkers {
-    /// Starts the factory under `supervisor` with `count` workers.
+    /// Starts the factory under `supervisor`, with as many workers and at the rate of binding that are configured.
     pub async fn spawn(
-        count: usize,
+        config: &SchedulerConfig,
         client: ApiClient,
         token: Arc<TermToken>,
         cycle: Mailbox<CycleMessage>,
@@ -93,32 +96,27 @@ impl BindingWorkers {
     ) -> Result<Self, SpawnErr> {
         type Queue = PriorityQueue<JobKey, WriteJob, StandardPriority, BindsFirst, { StandardPriority::size() }>;
         type Routing = QueuerRouting<JobKey, WriteJob>;
+        let pace = BindPace::new(config, &token);
         let arguments = FactoryArguments::builder()
             .worker_builder(Box::new(Builder { client, token, cycle }) as Box<dyn WorkerBuilder<BindingWorker, ()>>)
-            .num_initial_workers(count.max(1))
+            .num_initial_workers(config.binding_workers.max(1))
             .router(Routing::default())
             .queue(Queue::new(BindsFirst))
             .discard_settings(DiscardSettings::None)
             .build();
         let factory = Factory::<JobKey, WriteJob, (), BindingWorker, Routing, Queue>::default();
         let (factory, _) = Actor::spawn_linked(None, factory, arguments, supervisor).await?;
-        Ok(Self { factory })
+        Ok(Self { factory, pace })
     }
 
-    /// Hands out a job; a factory that is gone answers nothing, and its term is over.
+    /// Hands out a job, a binding in its turn; a factory that is gone answers nothing, and its term is over.
     pub fn dispatch(&self, job: WriteJob) {
-        let key = match &job {
-            WriteJob::Bind { pod, .. } | WriteJob::Read { pod, .. } => JobKey {
-                uid: pod.uid.clone(),
-                explains: false,
-            },
-            WriteJob::Status { uid, .. } => JobKey {
-                uid: uid.clone(),
-                explains: true,
-            },
-        };
-        if self.factory.dispatch(key, job).is_err() {
-            tracing::debug!("Binding workers are gone; the term is over");
+        match &self.pace {
+            Some(pace) if matches!(job, WriteJob::Bind { .. }) => {
+                let factory = self.factory.clone();
+                pace.in_turn(move || hand_out(&factory, job));
+            }
+            _ => hand_out(&self.factory, job),
         }
     }
 
@@ -132,6 +130,22 @@ impl BindingWorkers {
     /// The factory itself, for supervision.
     pub fn cell(&self) -> ActorCell {
         self.factory.get_cell()
+    }
+}
+
+fn hand_out(factory: &FactoryRef<JobKey, WriteJob>, job: WriteJob) {
+    let key = match &job {
+        WriteJob::Bind { pod, .. } | WriteJob::Read { pod, .. } => JobKey {
+            uid: pod.uid.clone(),
+            explains: false,
+        },
+        WriteJob::Status { uid, .. } => JobKey {
+            uid: uid.clone(),
+            explains: true,
+        },
+    };
+    if factory.dispatch(key, job).is_err() {
+        tracing::debug!("Binding workers are gone; the term is over");
     }
 }
 

@@ -16,6 +16,7 @@
 
 mod alarm;
 pub mod assembled_config;
+mod bind_pace;
 pub mod binding_workers;
 mod claim_input;
 pub mod effects;

@@ -145,7 +145,7 @@ impl TermState {
         };
         let (queue_ref, _) = Actor::spawn_linked(None, SchedulingQueue, queue_arguments, myself.get_cell()).await?;
         let workers = BindingWorkers::spawn(
-            assembled.config.binding_workers,
+            &assembled.config,
             parts.client.clone(),
             Arc::clone(&self.token),
             cycle.clone(),

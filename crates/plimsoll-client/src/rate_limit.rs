@@ -16,22 +16,31 @@ pub struct RateLimit {
 impl RateLimit {
     /// The limit that `connection` asks for; none when its `qps` is zero or negative, or either number is useless.
     pub fn new(connection: &ClientConnection) -> Option<Self> {
-        let qps = f64::from(connection.qps);
+        Self::per_second(connection.qps, connection.burst)
+    }
+
+    /// A limit of so many a second, with a burst; none when the rate is zero or negative, or useless.
+    pub fn per_second(rate: f32, burst: u32) -> Option<Self> {
+        let qps = f64::from(rate);
         if !qps.is_finite() || qps <= 0.0 {
             return None;
         }
         let interval = Duration::try_from_secs_f64(qps.recip()).ok()?;
         Some(Self {
             interval,
-            burst: connection.burst.max(1),
+            burst: burst.max(1),
             full_at: Mutex::new(Instant::now()),
         })
     }
 
     /// Waits until a request may go. A caller that gives up while waiting has spent its turn.
     pub async fn acquire(&self) {
-        let turn = self.reserve(Instant::now());
-        tokio::time::sleep_until(turn).await;
+        tokio::time::sleep_until(self.take_turn()).await;
+    }
+
+    /// When a request may go, which may be now or before. The turn is taken, and not given back.
+    pub fn take_turn(&self) -> Instant {
+        self.reserve(Instant::now())
     }
 
     fn reserve(&self, now: Instant) -> Instant {

@@ -14,7 +14,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use plimsoll_actors::http_server::Listen;
 use plimsoll_client::Access;
-use plimsoll_config::{ClientConnection, ElectionConfig, SchedulerConfig, parse_go_duration};
+use plimsoll_config::{ClientConnection, DEFAULT_BIND_PODS_BURST, ElectionConfig, SchedulerConfig, parse_go_duration};
 use plimsoll_telemetry::TlsIdentity;
 
 use crate::Options;
@@ -90,6 +90,12 @@ struct Flags {
     /// Requests to the API server that may exceed the rate at once
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     kube_api_burst: u32,
+    /// Bindings per second, as Kubernetes 1.0 limited them (to 15); no limit unless set
+    #[arg(long, value_name = "QPS")]
+    bind_pods_qps: Option<f32>,
+    /// Bindings that may exceed that rate at once
+    #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_BIND_PODS_BURST)]
+    bind_pods_burst: u32,
     /// How long a pod may wait as unschedulable before it is tried again in any case
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_go_duration)]
     pod_max_in_unschedulable_pods_duration: Duration,
@@ -270,6 +276,8 @@ impl Flags {
                     burst: self.kube_api_burst,
                     ..ClientConnection::default()
                 },
+                bind_pods_qps: self.bind_pods_qps,
+                bind_pods_burst: self.bind_pods_burst,
                 pod_max_in_unschedulable_pods_duration: self.pod_max_in_unschedulable_pods_duration,
                 ..SchedulerConfig::default()
             },

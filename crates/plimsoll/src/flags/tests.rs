@@ -52,9 +52,10 @@ fn each_flag_lands_where_it_belongs() {
     let host: Look = |options| format!("{:?}", options.host);
     let test: Look = |options| format!("{:?}", options.test_panic_label);
     let waits: Look = |options| format!("{:?}", options.config.pod_max_in_unschedulable_pods_duration);
+    let binds: Look = |options| format!("{:?} {}", options.config.bind_pods_qps, options.config.bind_pods_burst);
     let standard = "true 15s 10s 2s kube-system/kube-scheduler";
     let off = "false 15s 10s 2s kube-system/kube-scheduler";
-    let cases: [(&[&str], Look, &str); 34] = [
+    let cases: [(&[&str], Look, &str); 37] = [
         (&["--leader-elect"], election, standard),
         (&["--leader-elect=true"], election, standard),
         (&["--leader-elect=T"], election, standard),
@@ -115,6 +116,9 @@ fn each_flag_lands_where_it_belongs() {
         (&["--enable-test-plugins"], test, "Some(\"plimsoll.dev/test-panic\")"),
         (&["--enable-test-plugins=a/b"], test, "Some(\"a/b\")"),
         (&["--pod-max-in-unschedulable-pods-duration=1m30s"], waits, "90s"),
+        (&[""], binds, "None 20"),
+        (&["--bind-pods-qps=15"], binds, "Some(15.0) 20"),
+        (&["--bind-pods-qps=1.5", "--bind-pods-burst=3"], binds, "Some(1.5) 3"),
         (&["--version=false", "--v=1"], logging, "Text 1"),
         (&["--v=1", "--"], logging, "Text 1"),
         (&[""], logging, "Text 0"),
