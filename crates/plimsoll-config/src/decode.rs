@@ -150,7 +150,7 @@ fn note_repeated(node: &Node, path: &str, faults: &Faults) {
                 let separator = if path.is_empty() { "" } else { "." };
                 let path = format!("{path}{separator}{}", entry.key);
                 if entry.repeated {
-                    faults.note(Fault {
+                    faults.note(|| Fault {
                         kind: FaultKind::DuplicateField,
                         context: String::new(),
                         text: format!("duplicate field {path:?}"),

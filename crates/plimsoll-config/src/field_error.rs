@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// A value that is not allowed, worded as Kubernetes words it.
@@ -103,13 +104,9 @@ impl std::error::Error for FieldError {}
 
 /// Several errors as one text: one alone, several in brackets, equal ones once.
 pub(crate) fn aggregate<'e>(errors: impl Iterator<Item = &'e FieldError>) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for error in errors {
-        let text = error.to_string();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
+    let mut seen = BTreeSet::new();
+    let texts = errors.map(ToString::to_string);
+    let texts: Vec<String> = texts.filter(|text| seen.insert(text.clone())).collect();
     match texts.as_slice() {
         [only] => only.clone(),
         several => format!("[{}]", several.join(", ")),

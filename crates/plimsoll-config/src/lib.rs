@@ -21,6 +21,7 @@ mod policy;
 mod position;
 mod profile;
 mod scheduler;
+mod schema;
 mod suggest;
 mod validate;
 mod write;
@@ -52,3 +53,4 @@ pub use policy::{
 pub use position::Position;
 pub use profile::{DEFAULT_SCHEDULER_NAME, MatchRule, PluginConfig, ProfileBackoff, ProfileConfig, ProfileExtras};
 pub use scheduler::{ClientConnection, DEFAULT_BIND_PODS_BURST, SchedulerConfig};
+pub use schema::schema;

@@ -27,10 +27,11 @@ impl Faults {
         list
     }
 
-    pub(super) fn note(&self, fault: Fault) {
+    /// Notes what is wrong, unless there is enough of it.
+    pub(super) fn note(&self, fault: impl FnOnce() -> Fault) {
         let mut list = self.list.borrow_mut();
         if list.len() < MAX_FAULTS {
-            list.push(fault);
+            list.push(fault());
         }
     }
 }
@@ -85,7 +86,7 @@ impl<'t> Cursor<'t> {
             "" => String::new(),
             path => format!(" in field {path:?}"),
         };
-        self.faults.note(Fault {
+        self.faults.note(|| Fault {
             kind: FaultKind::WrongValue,
             context: self.scope.wrong.clone(),
             text: format!("{why}{place}"),
@@ -97,7 +98,7 @@ impl<'t> Cursor<'t> {
 
     /// Notes that the arguments of a plugin are something else altogether.
     pub(super) fn wrong_whole(&self, context: &str, why: &str, hint: Option<String>) {
-        self.faults.note(Fault {
+        self.faults.note(|| Fault {
             kind: FaultKind::WrongValue,
             context: context.to_owned(),
             text: why.to_owned(),
@@ -311,16 +312,20 @@ impl<'t> Object<'t> {
             if entry.repeated || self.known.contains(&entry.key.as_str()) {
                 continue;
             }
-            let cursor = self.below(&entry.key, &entry.value);
-            let hint = closest(&entry.key, &self.known).map(|known| format!("did you mean {known:?}?"));
-            cursor.faults.note(Fault {
-                kind: FaultKind::UnknownField,
-                context: cursor.scope.strict.clone(),
-                text: format!("unknown field {:?}", cursor.shown_path()),
-                path: cursor.path.clone(),
-                at: entry.at,
-                hint: hint.or_else(|| known_fields(&self.known)),
-            });
+            self.cursor.faults.note(|| self.unknown(entry));
+        }
+    }
+
+    fn unknown(&self, entry: &'t Entry) -> Fault {
+        let cursor = self.below(&entry.key, &entry.value);
+        let hint = closest(&entry.key, &self.known).map(|known| format!("did you mean {known:?}?"));
+        Fault {
+            kind: FaultKind::UnknownField,
+            context: cursor.scope.strict.clone(),
+            text: format!("unknown field {:?}", cursor.shown_path()),
+            path: cursor.path,
+            at: entry.at,
+            hint: hint.or_else(|| known_fields(&self.known)),
         }
     }
 }

@@ -5,6 +5,9 @@ use super::profile::profile;
 use crate::draft::{Draft, DraftClient, DraftElection};
 use crate::{DEFAULT_SCHEDULER_NAME, FeatureGates, GoDuration, ProfileConfig};
 
+/// A word of a profile stands for many defaults, so that a short text could fill the memory with them.
+const MAX_PROFILES: usize = 1000;
+
 /// The whole file, defaulted.
 pub(super) fn configuration(top: Cursor<'_>, kind: ConfigKind, gates: &FeatureGates) -> Draft {
     let Some(mut top) = top.object() else {
@@ -21,7 +24,7 @@ pub(super) fn configuration(top: Cursor<'_>, kind: ConfigKind, gates: &FeatureGa
     let percentage_of_nodes_to_score = top.int32("percentageOfNodesToScore");
     let pod_initial_backoff_seconds = top.int64("podInitialBackoffSeconds").unwrap_or(1);
     let pod_max_backoff_seconds = top.int64("podMaxBackoffSeconds").unwrap_or(10);
-    let profiles = top.items("profiles").into_iter().enumerate();
+    let profiles = profile_list(&mut top).into_iter().enumerate();
     let profiles = profiles
         .map(|(index, cursor)| profile(cursor, index, kind, gates))
         .collect();
@@ -41,6 +44,18 @@ pub(super) fn configuration(top: Cursor<'_>, kind: ConfigKind, gates: &FeatureGa
         extenders,
         delay_cache_until_active,
     }
+}
+
+fn profile_list<'t>(top: &mut Object<'t>) -> Vec<Cursor<'t>> {
+    let Some(list) = top.get("profiles") else {
+        return Vec::new();
+    };
+    let mut items = list.items();
+    if items.len() > MAX_PROFILES {
+        list.wrong(&format!("more than {MAX_PROFILES} profiles"));
+        items.clear();
+    }
+    items
 }
 
 /// A file without profiles has one, and a single profile needs no name.

@@ -1,5 +1,7 @@
 //! The arguments of plugins.
 
+use std::collections::BTreeSet;
+
 use super::names::label_key_faults;
 use super::{affinity, below};
 use crate::{
@@ -103,9 +105,10 @@ fn inter_pod_affinity(path: &str, args: &InterPodAffinityArgs, errors: &mut Vec<
 }
 
 fn balanced_allocation(path: &str, args: &NodeResourcesBalancedAllocationArgs, errors: &mut Vec<FieldError>) {
+    let mut names = BTreeSet::new();
     for (at, resource) in args.resources.iter().enumerate() {
         let path = format!("{}[{at}]", below(path, "resources"));
-        if args.resources[..at].iter().any(|earlier| earlier.name == resource.name) {
+        if !names.insert(&resource.name) {
             errors.push(FieldError::duplicate(below(&path, "name"), resource.name.as_str()));
         }
         if resource.weight != 1 {
@@ -218,14 +221,11 @@ fn pod_topology_spread(path: &str, args: &PodTopologySpreadArgs, errors: &mut Ve
         DefaultingType::System | DefaultingType::List => {}
     }
     let list = below(path, "defaultConstraints");
+    let mut seen = BTreeSet::new();
     for (at, constraint) in args.default_constraints.iter().enumerate() {
         let path = format!("{list}[{at}]");
         spread_constraint(&path, constraint, errors);
-        let same = |earlier: &DefaultSpreadConstraint| {
-            earlier.topology_key == constraint.topology_key
-                && earlier.when_unsatisfiable == constraint.when_unsatisfiable
-        };
-        if args.default_constraints[..at].iter().any(same) {
+        if !seen.insert((&constraint.topology_key, &constraint.when_unsatisfiable)) {
             let shown = format!("{{{}, {}}}", constraint.topology_key, constraint.when_unsatisfiable);
             errors.push(FieldError::duplicate(path, shown));
         }

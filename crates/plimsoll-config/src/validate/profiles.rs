@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{args, below, extenders, percentage};
@@ -33,26 +35,20 @@ pub(super) fn validate(
         errors.push(FieldError::required("profiles", ""));
         return;
     }
+    // Only profiles with rules may share a name with others.
+    let mut names = BTreeSet::new();
     for (index, profile) in profiles.iter().enumerate() {
         let path = format!("profiles[{index}]");
         one(&path, profile, gates, errors);
         if kind == ConfigKind::Plimsoll {
             extras(&path, profile, errors);
         }
-        if is_repeated(&profiles[..index], profile) {
+        if profile.extras.match_rules.is_empty() && !names.insert(&profile.scheduler_name) {
             // A path is shown where a value is meant, and a path has no public fields.
             errors.push(FieldError::duplicate(format!("{path}.schedulerName"), json!({})));
         }
     }
     common_queue_sort(profiles, errors);
-}
-
-/// Whether an earlier profile takes the same pods: only profiles with rules may share a name.
-fn is_repeated(earlier: &[ProfileConfig], profile: &ProfileConfig) -> bool {
-    profile.extras.match_rules.is_empty()
-        && earlier
-            .iter()
-            .any(|other| other.scheduler_name == profile.scheduler_name && other.extras.match_rules.is_empty())
 }
 
 fn one(path: &str, profile: &ProfileConfig, gates: &FeatureGates, errors: &mut Vec<FieldError>) {
@@ -89,10 +85,10 @@ fn removed(path: &str, plugin: &str) -> Option<FieldError> {
 }
 
 fn plugin_config(path: &str, profile: &ProfileConfig, gates: &FeatureGates, errors: &mut Vec<FieldError>) {
-    let entries = &profile.plugin_config;
-    for (at, entry) in entries.iter().enumerate() {
+    let mut names = BTreeSet::new();
+    for (at, entry) in profile.plugin_config.iter().enumerate() {
         let path = format!("{path}.pluginConfig[{at}]");
-        if entries[..at].iter().any(|earlier| earlier.name == entry.name) {
+        if !names.insert(&entry.name) {
             errors.push(FieldError::duplicate(&path, entry.name.as_str()));
         }
         if let Some(error) = removed(&path, &entry.name) {
