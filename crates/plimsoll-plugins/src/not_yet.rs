@@ -349,8 +349,10 @@ mod tests {
     #[test]
     fn a_profile_may_keep_what_is_missing_and_may_not_ask_for_it() {
         let gates = FeatureGates::default().with(Gate::TopologyAwareWorkloadScheduling, true);
-        let mut config = ProfileConfig::default();
-        config.plugins = Plugins::default_profile(&gates);
+        let mut config = ProfileConfig {
+            plugins: Plugins::default_profile(&gates),
+            ..ProfileConfig::default()
+        };
         let assemble = |config: &ProfileConfig| Profile::assemble(config, &crate::registry(), &gates);
         let kept = assemble(&config).unwrap().not_there_yet;
         assert!(

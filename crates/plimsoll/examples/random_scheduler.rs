@@ -87,7 +87,7 @@ pub(crate) async fn play(seed: u64) -> anyhow::Result<BTreeMap<String, String>> 
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    scheduler.run_until(options, all_told).await?;
+    Box::pin(scheduler.run_until(options, all_told)).await?;
     serving.shutdown().await;
     Ok(told())
 }

@@ -1,18 +1,23 @@
 //! Plimsoll, a Kubernetes scheduler, as a library: a program with plugins of its own is a `main` of a few lines.
 //!
-//! ```ignore
+//! ```no_run
+//! use plimsoll::flags::{self, Request};
+//! use plimsoll::framework::Extensions;
+//!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
-//!     let request = plimsoll::flags::parse("my-scheduler", std::env::args_os().skip(1))?;
-//!     let plimsoll::flags::Request::Run(options) = request else { return Ok(()) };
-//!     plimsoll::logging::install(&options.logging);
+//!     let Request::Run(options) = flags::parse("my-scheduler", std::env::args_os().skip(1))? else {
+//!         return Ok(());
+//!     };
+//!     plimsoll::logging::install(&options.logging)?;
 //!     let scheduler = plimsoll::Scheduler::builder()
-//!         .plugin("Mine", 1, |_| Ok(mine::extensions()))
-//!         .effect_performer("Mine", std::sync::Arc::new(mine::Performer))
+//!         .plugin("Mine", 1, |_| Ok(Extensions::new()))
 //!         .build();
 //!     tokio::runtime::Runtime::new()?.block_on(scheduler.run(*options))?;
 //!     Ok(())
 //! }
 //! ```
+//!
+//! How to write plugins stands in `docs/plugins.md`.
 
 pub mod flags;
 pub mod logging;
@@ -30,3 +35,8 @@ pub fn install_crypto_provider() {
     // An error says that another one is installed already.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
+
+/// Compiles what the page on plugins shows.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/plugins.md")]
+struct PluginsPage;

@@ -138,16 +138,11 @@ impl Scheduler {
     /// When the scheduler does not start, or does not end in order.
     pub async fn run_until(self, options: Options, stop: impl Future<Output = ()>) -> Result<(), RunError> {
         let mut running = self.start(options).await?;
-        let ended_by_itself = match select(pin!(running.ended()), pin!(stop)).await {
-            Either::Left((exit, _)) => Some(exit),
-            Either::Right(_) => None,
-        };
-        let exit = match ended_by_itself {
-            Some(exit) => exit,
-            None => {
-                running.shutdown();
-                running.ended().await
-            }
+        let exit = if let Either::Left((exit, _)) = select(pin!(running.ended()), pin!(stop)).await {
+            exit
+        } else {
+            running.shutdown();
+            running.ended().await
         };
         match exit {
             Exit::Terminated => Ok(()),
