@@ -31,7 +31,7 @@ impl BindPace {
         if turn <= Instant::now() {
             return go_on();
         }
-        let over = self.token.cancellation().clone();
+        let over = self.token.cancellation();
         self.waiting.spawn(async move {
             over.run_until_cancelled_owned(tokio::time::sleep_until(turn)).await;
             go_on();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use plimsoll_config::{Gate, NodeResourcesBalancedAllocationArgs, PluginArgs};
+use plimsoll_config::{NodeResourcesBalancedAllocationArgs, PluginArgs};
 use plimsoll_framework::{
     Construction, CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Plugin, PreScore, PreScoreOutcome, Score,
 };
@@ -21,7 +21,6 @@ pub const NAME: &str = "NodeResourcesBalancedAllocation";
 #[derive(Debug, Clone)]
 pub struct NodeResourcesBalancedAllocation {
     resources: Vec<ScoredResource>,
-    pod_level: bool,
 }
 
 /// What the pod asks for; written by the pre-score.
@@ -38,21 +37,16 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
     };
     let plugin = Arc::new(NodeResourcesBalancedAllocation {
         resources: ScoredResource::all(&args.resources),
-        pod_level: with.gates.enabled(Gate::PodLevelResources),
     });
     Ok(Extensions::new().pre_score(plugin.clone()).score(plugin))
 }
 
-impl NodeResourcesBalancedAllocation {
-    fn request(&self, pod: &Pod) -> Amounts {
-        let options = RequestOptions {
-            status_aware: true,
-            pod_level: self.pod_level,
-            non_zero: false,
-        };
-        pod_requests(pod, options)
-    }
+/// As pods on nodes are counted.
+fn request(pod: &Pod) -> Amounts {
+    pod_requests(pod, RequestOptions::ON_NODE)
+}
 
+impl NodeResourcesBalancedAllocation {
     fn asks_for_nothing(&self, request: &Amounts) -> bool {
         self.resources.iter().all(|resource| resource.asked(request) == 0)
     }
@@ -67,7 +61,7 @@ impl Plugin for NodeResourcesBalancedAllocation {
 impl PreScore for NodeResourcesBalancedAllocation {
     /// Skips pods that ask for nothing: their balance is the same everywhere, and they would crowd on one node.
     fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
-        let request = self.request(cycle.pod);
+        let request = request(cycle.pod);
         if self.asks_for_nothing(&request) {
             return PreScoreOutcome::Skip;
         }
@@ -87,7 +81,7 @@ impl Score for NodeResourcesBalancedAllocation {
         // A profile can leave the pre-score out.
         let request = match state.get() {
             Some(PodRequest(request)) => Cow::Borrowed(request),
-            None => Cow::Owned(self.request(cycle.pod)),
+            None => Cow::Owned(request(cycle.pod)),
         };
         if self.asks_for_nothing(&request) {
             return Ok(());

@@ -1,12 +1,15 @@
 //! `NodeResourcesFit`: a node must have room for what the pod asks for, and emptier (or fuller) nodes are better.
 //!
 //! A node can be short of several things at once. All of them are kept, as bits of the reason code.
+//!
+//! Requests of a pod as a whole count whatever the gate `PodLevelResources` says: the columns count them for pods on nodes,
+//! and a kubelet that knows them holds to them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use plimsoll_config::{Gate, NodeResourcesFitArgs, PluginArgs};
+use plimsoll_config::{NodeResourcesFitArgs, PluginArgs};
 use plimsoll_framework::{
     Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome,
     PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score,
@@ -52,7 +55,6 @@ pub struct NodeResourcesFit {
     ignored_resources: Vec<String>,
     ignored_groups: Vec<String>,
     scoring: ResourceScore,
-    pod_level: bool,
 }
 
 /// What the pod asks for; written by the pre-filter.
@@ -70,10 +72,7 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
         Some(PluginArgs::NodeResourcesFit(args)) => args,
         Some(_) => return Err("want args to be of type NodeResourcesFitArgs".to_owned()),
     };
-    let plugin = Arc::new(NodeResourcesFit::new(
-        args,
-        with.gates.enabled(Gate::PodLevelResources),
-    )?);
+    let plugin = Arc::new(NodeResourcesFit::new(args)?);
     Ok(Extensions::new()
         .pre_filter(plugin.clone())
         .filter(plugin.clone())
@@ -82,7 +81,7 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
 }
 
 impl NodeResourcesFit {
-    fn new(args: &NodeResourcesFitArgs, pod_level: bool) -> Result<Self, String> {
+    fn new(args: &NodeResourcesFitArgs) -> Result<Self, String> {
         let Some(scoring) = &args.scoring_strategy else {
             return Err("scoring strategy not specified".to_owned());
         };
@@ -90,7 +89,6 @@ impl NodeResourcesFit {
             ignored_resources: args.ignored_resources.clone(),
             ignored_groups: args.ignored_resource_groups.clone(),
             scoring: ResourceScore::new(scoring)?,
-            pod_level,
         })
     }
 
@@ -122,12 +120,7 @@ impl Plugin for NodeResourcesFit {
 
 impl PreFilter for NodeResourcesFit {
     fn pre_filter(&self, cycle: CycleContext<'_>, state: &mut CycleState) -> PreFilterOutcome {
-        let options = RequestOptions {
-            status_aware: false,
-            pod_level: self.pod_level,
-            non_zero: false,
-        };
-        state.insert(PodRequest(pod_requests(cycle.pod, options)));
+        state.insert(PodRequest(pod_requests(cycle.pod, RequestOptions::INCOMING)));
         PreFilterOutcome::Continue
     }
 }

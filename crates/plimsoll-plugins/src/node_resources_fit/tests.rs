@@ -1,5 +1,7 @@
 use super::*;
-use plimsoll_config::{FeatureGates, ResourceWeight, ScoringStrategy, ScoringStrategyType, UtilizationShapePoint};
+use plimsoll_config::{
+    FeatureGates, Gate, ResourceWeight, ScoringStrategy, ScoringStrategyType, UtilizationShapePoint,
+};
 
 use crate::fixture::{Cluster, Rejection, made, made_of, made_with, pod, resolvable, unresolvable};
 
@@ -446,11 +448,12 @@ fn scoring_by_no_resources_is_an_error() {
 }
 
 #[test]
-fn pod_level_requests_do_not_count_without_their_gate() {
+fn pod_level_requests_count_whatever_their_gate_says() {
     let gates = FeatureGates::default().with(Gate::PodLevelResources, false);
     let plugin = made_with(construct, None, &gates).unwrap();
     let cluster = Cluster::of_nodes([("a", node(r#"{"cpu":"4","pods":"9"}"#).as_str())]);
     let pod = pod(r#"{"containers":[{"name":"c"}],"resources":{"requests":{"cpu":"5"}}}"#);
-    assert_eq!(cluster.filter(&plugin, &pod).of("a"), None);
-    assert!(cluster.filter(&made(construct), &pod).of("a").is_some());
+    let rejection = Some(unresolvable(["Insufficient cpu"]));
+    assert_eq!(cluster.filter(&plugin, &pod).of("a"), rejection);
+    assert_eq!(cluster.filter(&made(construct), &pod).of("a"), rejection);
 }
