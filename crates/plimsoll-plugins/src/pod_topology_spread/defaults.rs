@@ -57,9 +57,11 @@ pub(super) fn for_pod<'a>(
 
 /// What selects the pods of the pod's services and of its controller; empty when it has neither.
 fn workload_selector(pod: &Pod, columns: &Columns) -> LabelSelector {
+    // As in kube-scheduler, what services select is taken for valid; a namespace may have many of them.
+    let has = |(key, value)| pod.labels.get(key) == Some(value);
     let mut labels: BTreeMap<&str, &str> = columns
         .service_selectors(&pod.name.namespace)
-        .filter(|selector| selector.matches(&pod.labels))
+        .filter(|selector| selector.match_labels.iter().all(has))
         .flat_map(|selector| selector.match_labels.iter())
         .collect();
     let controller = controller_selector(pod, columns);
