@@ -153,6 +153,21 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
+    /// Creates any object of the test's namespace from JSON.
+    pub async fn create_in_namespace<K>(&self, object: serde_json::Value) -> anyhow::Result<()>
+    where
+        K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope>
+            + Clone
+            + Debug
+            + Serialize
+            + DeserializeOwned,
+    {
+        Api::<K>::namespaced(self.client.clone(), self.namespace())
+            .create(&PostParams::default(), &serde_json::from_value(object)?)
+            .await?;
+        Ok(())
+    }
+
     /// Merges a patch into a node.
     pub async fn patch_node(&self, name: &str, patch: serde_json::Value) -> anyhow::Result<()> {
         self.nodes()

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::Context;
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use plimsoll_cluster::fixtures::{node, pod};
 use plimsoll_cluster::{PodFacts, suite};
@@ -109,6 +110,54 @@ fn pods_go_where_those_are_that_they_need_and_not_where_those_are_that_they_avoi
         let why = "0/2 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \
                    1 node(s) didn't satisfy existing pods anti-affinity rules.";
         cluster.pending_because("intruder", why).await
+    })
+}
+
+#[test]
+fn strictly_spread_pods_take_turns_and_wait_for_a_domain_that_may_take_them() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        cluster
+            .create_nodes([node("n1"), node("n2"), node("gone").unschedulable()])
+            .await?;
+        cluster.start_scheduler()?;
+        let web = |name: &str| pod(name).label("app", "web").spread("app", "web");
+        cluster.create_pods([web("a"), web("b")]).await?;
+        let nodes = BTreeSet::from([cluster.bound("a").await?, cluster.bound("b").await?]);
+        assert_eq!(nodes.len(), 2);
+        // The node that may not be used is the emptiest.
+        cluster.create_pods([web("c")]).await?;
+        let why = "0/3 nodes are available: 1 node(s) were unschedulable, \
+                   2 node(s) didn't match pod topology spread constraints.";
+        cluster.pending_because("c", why).await?;
+        cluster.delete_node("gone").await?;
+        cluster.bound("c").await?;
+        Ok(())
+    })
+}
+
+#[test]
+fn pods_of_a_service_are_spread_though_nothing_is_said_about_it() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        // The large node is so much emptier that without a reason every pod goes there.
+        cluster.create_nodes([node("large").cpu("64"), node("small")]).await?;
+        cluster
+            .create_in_namespace::<Service>(json!({
+                "metadata": { "name": "web" },
+                "spec": { "selector": { "app": "web" }, "ports": [{ "port": 80 }] },
+            }))
+            .await?;
+        cluster.start_scheduler()?;
+        for name in ["db-0", "db-1"] {
+            cluster.create_pods([pod(name).cpu("500m").label("app", "db")]).await?;
+            assert_eq!(cluster.bound(name).await?, "large");
+        }
+        let mut nodes = BTreeSet::new();
+        for name in ["web-0", "web-1"] {
+            cluster.create_pods([pod(name).cpu("500m").label("app", "web")]).await?;
+            nodes.insert(cluster.bound(name).await?);
+        }
+        assert_eq!(nodes.len(), 2);
+        Ok(())
     })
 }
 
