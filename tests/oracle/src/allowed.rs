@@ -77,9 +77,47 @@ fn everything(pod: &Pod) -> [i128; 3] {
             *sum += i128::from(amount);
         }
     }
+    // What a container counts for in scores that names nothing.
+    let containers = pod.spec.containers.len() + pod.spec.init_containers.len();
+    let containers = i128::try_from(containers).unwrap_or_default();
+    sums[0] += 100 * containers;
+    sums[1] += (200 << 20) * containers;
     sums
 }
 
 fn decoded(pod: &Value) -> Option<Pod> {
     decode_pod(pod.to_string().as_bytes()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_intended_difference_is_documented() {
+        let document = include_str!("../../../docs/differences.md");
+        for allowed in &ALLOWED {
+            assert!(document.contains(&format!("| {} |", allowed.line)), "{}", allowed.line);
+        }
+    }
+
+    #[test]
+    fn sums_wrap_only_where_they_meet() {
+        let pod = |name: &str, node: &str| {
+            serde_json::json!({
+                "metadata": {"name": name, "uid": name, "resourceVersion": "1"},
+                "spec": {"nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"memory": "5Ei"}}}]},
+            })
+        };
+        let case = |other: &str| Case {
+            nodes: ["a", "b"]
+                .map(|name| serde_json::json!({"metadata": {"name": name}}))
+                .into(),
+            pods: vec![pod("x", "a"), pod("y", other)],
+            pod: serde_json::json!({"metadata": {"name": "pod", "uid": "pod", "resourceVersion": "1"}}),
+            ..Case::default()
+        };
+        assert!(sums_wrap(&case("a")));
+        assert!(!sums_wrap(&case("b")));
+    }
 }

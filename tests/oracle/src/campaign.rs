@@ -92,18 +92,24 @@ pub fn run(
     findings.report(program)
 }
 
-/// Compares one case.
-pub fn replay(program: &Path, case: &Case) -> anyhow::Result<Vec<Difference>> {
-    let (_process, mut questions, mut answers) = Upstream::start(program)?;
-    questions.ask(case)?;
-    Ok(differences(&judge(case), &answers.next()?))
-}
-
-/// Both answers to one case.
+/// Our answer to one case and upstream's.
 pub fn answers(program: &Path, case: &Case) -> anyhow::Result<(Answer, Answer)> {
-    let (_process, mut questions, mut answers) = Upstream::start(program)?;
+    let (_process, mut questions, mut answers) = Upstream::start(program, &[])?;
     questions.ask(case)?;
     Ok((judge(case), answers.next()?))
+}
+
+/// Those of a seed's cases that hold objects which the API server would not take, with its reasons.
+pub fn invalid(program: &Path, seed: u64, numbers: Range<u64>) -> anyhow::Result<Vec<(u64, String)>> {
+    let (_process, mut questions, mut answers) = Upstream::start(program, &["--validate"])?;
+    let mut found = Vec::new();
+    for number in numbers {
+        questions.ask(&case(seed, number))?;
+        if let Some(reasons) = answers.next()?.error {
+            found.push((number, reasons));
+        }
+    }
+    Ok(found)
 }
 
 #[derive(Default)]
@@ -120,7 +126,7 @@ fn work(
     numbers: impl Iterator<Item = u64> + Send,
     progress: impl Fn(),
 ) -> anyhow::Result<Findings> {
-    let (_process, questions, mut answers) = Upstream::start(program)?;
+    let (_process, questions, mut answers) = Upstream::start(program, &[])?;
     let (asked, to_compare) = sync_channel(IN_FLIGHT);
     thread::scope(|scope| {
         let asking = scope.spawn(move || ask(questions, seed, numbers, &asked));
@@ -191,7 +197,7 @@ impl Findings {
     fn report(self, program: &Path) -> anyhow::Result<Report> {
         let mut mismatches = Vec::new();
         if !self.mismatches.is_empty() {
-            let (_process, mut questions, mut answers) = Upstream::start(program)?;
+            let (_process, mut questions, mut answers) = Upstream::start(program, &[])?;
             for (what, (number, case, cases)) in self.mismatches {
                 let mut compare = |case: &Case| {
                     questions.ask(case)?;

@@ -34,11 +34,16 @@ pub fn case(seed: u64, number: u64) -> Case {
         nodes: dice.one_of(&[1, 2, 3, 4, 5, 5, 6, 8, 12]),
         roomy: dice.percent(60),
     };
+    let feature_gates = config::feature_gates(dice);
     let mut case = Case {
         config: config::config(dice, shape.nodes),
         pod: pod::pod(dice, "pod", Stage::New, shape),
+        feature_gates,
         ..Case::default()
     };
+    if case.feature_gates.contains_key("TaintTolerationComparisonOperators") {
+        pod::compare_taints(dice, &mut case.pod);
+    }
     workload::add_namespaces(dice, &mut case);
     workload::add_workloads(dice, &mut case);
     for number in 0..shape.nodes {

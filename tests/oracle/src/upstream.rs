@@ -44,8 +44,9 @@ pub(crate) struct Questions(ChildStdin);
 pub(crate) struct Answers(BufReader<ChildStdout>);
 
 impl Upstream {
-    pub(crate) fn start(program: &Path) -> anyhow::Result<(Self, Questions, Answers)> {
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> anyhow::Result<(Self, Questions, Answers)> {
         let mut child = Command::new(program)
+            .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
@@ -92,6 +93,9 @@ func decodeProfile(text []byte) (*config.KubeSchedulerProfile, error) {
 	decoded, ok := object.(*config.KubeSchedulerConfiguration)
 	if !ok || len(decoded.Profiles) == 0 {
 		return nil, fmt.Errorf("configuration: %T without a profile", object)
+	}
+	if err := validation.ValidateKubeSchedulerConfiguration(decoded); err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return &decoded.Profiles[0], nil
 }

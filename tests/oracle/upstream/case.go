@@ -38,7 +38,7 @@ type answer struct {
 	// Restricted are the nodes that pre-filters leave, if they name any.
 	Restricted *[]string `json:"restricted,omitempty"`
 	// Verdicts are there for nodes that do not pass.
-	Verdicts map[string]*verdict `json:"verdicts"`
+	Verdicts map[string]*verdict `json:"verdicts,omitempty"`
 	// FitError is what users read when no node passes.
 	FitError string `json:"fitError,omitempty"`
 	// Rejectors are the plugins that turned the pod away when no node passes.

@@ -1,5 +1,6 @@
 // Command upstream lets kube-scheduler's own plugins judge pods: it reads a case per line from standard input and
-// answers a line each on standard output. Nothing but the process is shared between cases.
+// answers a line each on standard output. Nothing but the process is shared between cases. With --validate it tells
+// instead whether the API server would take the objects of each case.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -25,15 +27,19 @@ func main() {
 	debug.SetGCPercent(collectAtPercent)
 	klog.SetLogger(logr.Discard())
 	metrics.Register()
-	if err := serve(os.Stdin, os.Stdout); err != nil {
+	bench := newBench()
+	answer := bench.answer
+	if slices.Contains(os.Args[1:], "--validate") {
+		answer = bench.validate
+	}
+	if err := serve(os.Stdin, os.Stdout, answer); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func serve(in io.Reader, out io.Writer) error {
+func serve(in io.Reader, out io.Writer, judge func([]byte) *answer) error {
 	reader := bufio.NewReaderSize(in, 1<<16)
 	writer := bufio.NewWriterSize(out, 1<<16)
-	bench := newBench()
 	for {
 		line, err := reader.ReadBytes('\n')
 		if err == io.EOF {
@@ -42,7 +48,7 @@ func serve(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		reply, err := json.Marshal(bench.answer(line))
+		reply, err := json.Marshal(judge(line))
 		if err != nil {
 			return err
 		}

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Parser;
-use plimsoll_oracle::{Availability, Case, campaign, differences, find};
+use plimsoll_oracle::{Availability, Case, campaign, case, differences, find};
 
 /// Compares Plimsoll's plugins with kube-scheduler's own on random clusters.
 #[derive(Debug, Parser)]
@@ -23,6 +23,9 @@ struct Arguments {
     /// Processes at work at a time.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
+    /// Prints the case with this number instead.
+    #[arg(long)]
+    print: Option<u64>,
     /// Shows both answers to the case in this file instead (as a mismatch prints it).
     #[arg(long)]
     replay: Option<PathBuf>,
@@ -31,6 +34,10 @@ struct Arguments {
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
     let mut out = std::io::stdout();
+    if let Some(number) = arguments.print {
+        writeln!(out, "{}", serde_json::to_string(&case(arguments.seed, number))?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let program = match find()? {
         Availability::Ready(program) => program,
         Availability::Skip(reason) => anyhow::bail!("kube-scheduler's own plugins cannot be asked: {reason}"),

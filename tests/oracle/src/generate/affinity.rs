@@ -170,8 +170,11 @@ fn pod_term(dice: &mut Dice, owner: &Map<String, Value>) -> Value {
     term
 }
 
-/// As the API server stores them: merged into the selector already.
+/// As the API server stores them: merged into the selector already. It takes no key that the selector has besides.
 fn match_label_keys(dice: &mut Dice, term: &mut Value, owner: &Map<String, Value>) {
+    if term["labelSelector"].to_string().contains("version") {
+        return;
+    }
     for (field, operator) in [("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")] {
         let Some(value) = owner.get("version").filter(|_| dice.percent(6)) else {
             continue;

@@ -1,5 +1,7 @@
 //! Configurations: the default profile, other plugins and weights, arguments of every kind.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::{affinity, quantity, spread};
@@ -27,6 +29,25 @@ const FILTERS: [&str; 9] = [
     "InterPodAffinity",
     "NodeDeclaredFeatures",
 ];
+
+/// Gates that change what the plugins do, each with those that cannot be on without it.
+const GATES: [&[(&str, bool)]; 3] = [
+    &[("TaintTolerationComparisonOperators", true)],
+    &[("DRAExtendedResource", false)],
+    &[
+        ("MatchLabelKeysInPodTopologySpread", false),
+        ("MatchLabelKeysInPodTopologySpreadSelectorMerge", false),
+    ],
+];
+
+/// Now and then a gate is not at its default.
+pub(super) fn feature_gates(dice: &mut Dice) -> BTreeMap<String, bool> {
+    if !dice.percent(10) {
+        return BTreeMap::new();
+    }
+    let gates = dice.one_of(&GATES);
+    gates.iter().map(|(name, on)| ((*name).to_owned(), *on)).collect()
+}
 
 /// A configuration with one profile.
 pub(super) fn config(dice: &mut Dice, nodes: usize) -> Value {

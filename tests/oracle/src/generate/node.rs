@@ -31,10 +31,11 @@ const TAINT_KEYS: [&str; 5] = [
     "node.kubernetes.io/not-ready",
     "level",
 ];
+/// Sorted, as the API server wants them.
 const FEATURES: [&str; 3] = [
+    "InPlacePodLevelResourcesVerticalScaling",
     "RestartAllContainersOnContainerExits",
     "UserNamespacesHostNetworkSupport",
-    "InPlacePodLevelResourcesVerticalScaling",
 ];
 
 /// A node without allocatable resources.

@@ -261,7 +261,8 @@ fn ports(dice: &mut Dice, host_network: bool, taken: &mut Vec<(u16, &'static str
         }
         ports.push(entry);
     }
-    if dice.percent(20) {
+    // In the node's network every port would be one of the node.
+    if !host_network && dice.percent(20) {
         ports.push(json!({ "containerPort": 9090, "protocol": "TCP" }));
     }
     ports
@@ -301,6 +302,21 @@ fn toleration(dice: &mut Dice) -> Value {
         }
     }
     Value::Object(toleration)
+}
+
+/// Adds tolerations that compare numbers, which the API server takes only behind a gate.
+pub(super) fn compare_taints(dice: &mut Dice, pod: &mut Value) {
+    let mut tolerations = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+    for _ in 0..dice.between(1, 2) {
+        let mut toleration = json!({
+            "key": "level", "operator": dice.pick(&["Gt", "Lt"]), "value": dice.pick(&["4", "5", "10", "0", "-1"]),
+        });
+        if dice.percent(60) {
+            toleration["effect"] = json!(dice.pick(&["PreferNoSchedule", "NoSchedule"]));
+        }
+        tolerations.push(toleration);
+    }
+    pod["spec"]["tolerations"] = json!(tolerations);
 }
 
 /// What the kubelet has allocated and put into effect, which may be less or more than what is wanted now.

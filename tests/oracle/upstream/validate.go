@@ -1,0 +1,72 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+)
+
+// onAtServer lets pods ask for what only newer nodes support.
+const onAtServer = "UserNamespacesHostNetworkSupport"
+
+// validate tells whether the API server would take the nodes, pods and namespaces of a case.
+func (b *bench) validate(line []byte) *answer {
+	var given testCase
+	if err := json.Unmarshal(line, &given); err != nil {
+		return &answer{Error: err.Error()}
+	}
+	gates := map[string]bool{onAtServer: true}
+	maps.Copy(gates, given.FeatureGates)
+	if err := b.setGates(gates); err != nil {
+		return &answer{Error: err.Error()}
+	}
+	var problems field.ErrorList
+	for _, node := range given.Nodes {
+		internal := &core.Node{}
+		problems = append(problems, converted(node, internal)...)
+		problems = append(problems, validation.ValidateNode(internal)...)
+	}
+	for _, namespace := range given.Namespaces {
+		internal := &core.Namespace{}
+		problems = append(problems, converted(namespace, internal)...)
+		problems = append(problems, validation.ValidateNamespace(internal)...)
+	}
+	for _, pod := range append(given.Pods, given.Pod) {
+		problems = append(problems, validatePod(pod)...)
+	}
+	if err := problems.ToAggregate(); err != nil {
+		return &answer{Error: err.Error()}
+	}
+	return &answer{}
+}
+
+func validatePod(pod *corev1.Pod) field.ErrorList {
+	internal := &core.Pod{}
+	if problems := converted(pod, internal); len(problems) > 0 {
+		return problems
+	}
+	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
+	problems := validation.ValidatePodCreate(internal, options)
+	for _, problem := range problems {
+		problem.Detail += fmt.Sprintf(" (pod %s)", pod.Name)
+	}
+	return problems
+}
+
+// converted applies defaults and converts to the form that is validated.
+func converted(external, internal runtime.Object) field.ErrorList {
+	legacyscheme.Scheme.Default(external)
+	if err := legacyscheme.Scheme.Convert(external, internal, nil); err != nil {
+		return field.ErrorList{field.InternalError(field.NewPath("object"), err)}
+	}
+	return nil
+}
