@@ -25,7 +25,7 @@ impl AssembledConfig {
     }
 
     /// Names of the profiles, for logs.
-    pub(crate) fn scheduler_names(&self) -> String {
+    pub fn scheduler_names(&self) -> String {
         let names: Vec<_> = self
             .profiles
             .iter()

@@ -9,6 +9,7 @@ use plimsoll::flags::{self, Request};
 use plimsoll::{Scheduler, logging};
 
 use crate::apiserver::{self, ApiServerFlags};
+use crate::config_command::{self, ConfigFlags};
 use crate::demo::{self, DemoFlags};
 
 /// Runs the program; `arguments` begins with its own name.
@@ -32,6 +33,12 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
         },
         Some("apiserver") => match subcommand::<ApiServerFlags>(&arguments, "plimsoll apiserver") {
             Ok(flags) => runtime.block_on(apiserver::run(flags)),
+            Err(code) => Ok(code),
+        },
+        Some("config") => match subcommand::<ConfigFlags>(&arguments, "plimsoll config") {
+            Ok(flags) => config_command::run(&flags),
+            // 1 says that something was found in a file.
+            Err(code) if code == ExitCode::FAILURE => Ok(ExitCode::from(2)),
             Err(code) => Ok(code),
         },
         _ => match flags::parse("plimsoll", arguments.into_iter().skip(1))? {

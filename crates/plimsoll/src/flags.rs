@@ -1,5 +1,6 @@
 //! kube-scheduler's command line: the same flags, read by the same rules.
 
+mod config;
 mod upstream;
 
 #[cfg(test)]
@@ -11,10 +12,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser};
 use plimsoll_actors::http_server::Listen;
 use plimsoll_client::Access;
-use plimsoll_config::{ClientConnection, DEFAULT_BIND_PODS_BURST, ElectionConfig, SchedulerConfig, parse_go_duration};
+use plimsoll_config::{DEFAULT_BIND_PODS_BURST, ElectionConfig, FeatureGateError, parse_go_duration};
 use plimsoll_telemetry::TlsIdentity;
 
 use crate::Options;
@@ -53,6 +54,12 @@ pub enum FlagError {
     /// Other locks than Leases are long gone.
     #[error("--leader-elect-resource-lock {0:?} is not supported, it must be \"leases\"")]
     ResourceLock(String),
+    /// Feature gates that cannot be set so.
+    #[error(transparent)]
+    FeatureGates(#[from] FeatureGateError),
+    /// A Policy beside a configuration file, which would have to be put together.
+    #[error("--{0} cannot be used with --config; turn the Policy into a configuration with `plimsoll config convert`")]
+    PolicyWithConfig(&'static str),
     /// Anything else, worded for people.
     #[error("{0}")]
     Usage(String),
@@ -69,9 +76,17 @@ fn quoted(arguments: &[String]) -> String {
     disable_version_flag = true,
     disable_help_subcommand = true,
     args_override_self = true,
-    after_help = "Other programs in this binary: `plimsoll demo` and `plimsoll apiserver`; each explains itself with --help."
+    after_help = "Other programs in this binary: `plimsoll config`, `plimsoll demo` and `plimsoll apiserver`; each explains itself with --help."
 )]
 struct Flags {
+    /// The path to the configuration file; changes of it are taken over while running
+    #[arg(long, value_name = "FILE", default_value = "")]
+    config: String,
+    /// If set, write the configuration values to this file and exit
+    #[arg(long, value_name = "FILE", default_value = "")]
+    write_config_to: String,
+    #[command(flatten)]
+    policy: PolicyFlags,
     /// Path to the kubeconfig file with authorization and API server location information
     #[arg(long, value_name = "FILE", default_value = "")]
     kubeconfig: String,
@@ -96,6 +111,20 @@ struct Flags {
     /// Bindings that may exceed that rate at once
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_BIND_PODS_BURST)]
     bind_pods_burst: u32,
+    /// Content type of requests; accepted, and JSON is spoken
+    #[arg(long, value_name = "TYPE", default_value = "application/vnd.kubernetes.protobuf")]
+    kube_api_content_type: String,
+    /// Accepted for the configuration's enableProfiling
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
+          default_missing_value = "true", action = ArgAction::Set, value_parser = parse_go_bool)]
+    profiling: bool,
+    /// Accepted for the configuration's enableContentionProfiling
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
+          default_missing_value = "true", action = ArgAction::Set, value_parser = parse_go_bool)]
+    contention_profiling: bool,
+    /// Feature gates to switch, as a list of Name=true|false; may be given several times
+    #[arg(long, value_name = "GATES", action = ArgAction::Append)]
+    feature_gates: Vec<String>,
     /// How long a pod may wait as unschedulable before it is tried again in any case
     #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_go_duration)]
     pod_max_in_unschedulable_pods_duration: Duration,
@@ -134,6 +163,21 @@ struct Flags {
 
     #[arg(hide = true)]
     arguments: Vec<String>,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Legacy Policy")]
+#[expect(clippy::struct_field_names, reason = "clap names the flags after the fields")]
+struct PolicyFlags {
+    /// File with a Policy of Kubernetes 1.0 to 1.22, in place of a configuration
+    #[arg(long, value_name = "FILE", default_value = "")]
+    policy_config_file: String,
+    /// Name of the config map with such a Policy under the key policy.cfg; goes before --policy-config-file
+    #[arg(long, value_name = "NAME", default_value = "")]
+    policy_configmap: String,
+    /// Namespace of the config map
+    #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
+    policy_configmap_namespace: String,
 }
 
 #[derive(Debug, clap::Args)]
@@ -199,9 +243,9 @@ pub fn parse(program: &str, arguments: impl IntoIterator<Item = OsString>) -> Re
     let command = Flags::command().name("plimsoll").bin_name(program.to_owned());
     let parsed = command
         .try_get_matches_from(std::iter::once(program.into()).chain(arguments))
-        .and_then(|matches| Flags::from_arg_matches(&matches));
+        .and_then(|matches| Ok((Flags::from_arg_matches(&matches)?, matches)));
     match parsed {
-        Ok(flags) => flags.request(program),
+        Ok((flags, matches)) => flags.request(program, &matches),
         Err(error) if error.kind() == ErrorKind::DisplayHelp => Ok(Request::Print(error.to_string())),
         Err(error) => Err(explain(&error)),
     }
@@ -243,7 +287,7 @@ fn given(text: String) -> Option<String> {
 }
 
 impl Flags {
-    fn request(self, program: &str) -> Result<Request, FlagError> {
+    fn request(self, program: &str, matches: &ArgMatches) -> Result<Request, FlagError> {
         match self.version.as_deref() {
             None | Some("false") => {}
             Some("true") => return Ok(Request::Print(format!("{}\n", version::line()))),
@@ -260,27 +304,19 @@ impl Flags {
                 arguments: self.arguments,
             });
         }
-        self.options().map(|options| Request::Run(Box::new(options)))
+        self.options(matches).map(|options| Request::Run(Box::new(options)))
     }
 
-    fn options(self) -> Result<Options, FlagError> {
+    fn options(self, matches: &ArgMatches) -> Result<Options, FlagError> {
+        let (source, config) = self.configuration(matches)?;
         Ok(Options {
             access: Access {
                 kubeconfig: given(self.kubeconfig).map(PathBuf::from),
                 master: given(self.master),
             },
-            config: SchedulerConfig {
-                leader_election: self.election.config()?,
-                client_connection: ClientConnection {
-                    qps: self.kube_api_qps,
-                    burst: self.kube_api_burst,
-                    ..ClientConnection::default()
-                },
-                bind_pods_qps: self.bind_pods_qps,
-                bind_pods_burst: self.bind_pods_burst,
-                pod_max_in_unschedulable_pods_duration: self.pod_max_in_unschedulable_pods_duration,
-                ..SchedulerConfig::default()
-            },
+            config,
+            source,
+            write_config_to: given(self.write_config_to).map(PathBuf::from),
             listen: self.serving.listen()?,
             logging: Logging {
                 format: self.logging_format,
@@ -293,17 +329,17 @@ impl Flags {
 }
 
 impl ElectionFlags {
-    fn config(self) -> Result<ElectionConfig, FlagError> {
+    fn config(&self) -> Result<ElectionConfig, FlagError> {
         if self.leader_elect_resource_lock != "leases" {
-            return Err(FlagError::ResourceLock(self.leader_elect_resource_lock));
+            return Err(FlagError::ResourceLock(self.leader_elect_resource_lock.clone()));
         }
         Ok(ElectionConfig {
             leader_elect: self.leader_elect,
             lease_duration: self.leader_elect_lease_duration,
             renew_deadline: self.leader_elect_renew_deadline,
             retry_period: self.leader_elect_retry_period,
-            resource_name: self.leader_elect_resource_name,
-            resource_namespace: self.leader_elect_resource_namespace,
+            resource_name: self.leader_elect_resource_name.clone(),
+            resource_namespace: self.leader_elect_resource_namespace.clone(),
         })
     }
 }

@@ -19,6 +19,7 @@
 //!
 //! How to write plugins stands in `docs/plugins.md`.
 
+pub mod config_source;
 pub mod flags;
 pub mod logging;
 mod scheduler;

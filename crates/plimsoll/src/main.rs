@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod cli;
+mod config_command;
 mod demo;
 
 use std::process::ExitCode;

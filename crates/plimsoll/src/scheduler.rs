@@ -1,11 +1,16 @@
 //! A scheduler process: from options and plugins to a running replica, and from its end to an exit code.
 
 mod builder;
+mod config_file;
 mod identity;
+mod loading;
+mod reload;
+mod restart;
 mod signals;
 mod test_panic;
 
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -13,25 +18,34 @@ use futures::future::{Either, select};
 use plimsoll_actors::effects::Effects;
 use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
-use plimsoll_client::{Access, ConnectError, SystemClock, connect};
+use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
 use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, SchedulerConfig};
 use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
 use plimsoll_telemetry::Metrics;
 use ractor::SpawnErr;
 
 pub use self::builder::SchedulerBuilder;
+use self::config_file::ConfigFile;
 use self::identity::Identity;
+use self::loading::Loader;
+use self::reload::Reloads;
 use self::signals::Signals;
+use crate::config_source::{ConfigOptions, ConfigSourceError, LoadedConfig};
 use crate::logging::Logging;
 use crate::version;
 
 /// What the command line says.
 #[derive(Debug)]
 pub struct Options {
-    /// Where the API server is.
+    /// Where the API server is. A configuration file has a kubeconfig of its own.
     pub access: Access,
-    /// The configuration. Plugins that the builder was told to enable join its profiles.
+    /// The defaults with all flags applied: the configuration, when there is no file. Plugins that the builder was told to
+    /// enable join its profiles.
     pub config: SchedulerConfig,
+    /// Where the configuration comes from.
+    pub source: ConfigOptions,
+    /// Where to write the configuration, and nothing more is done.
+    pub write_config_to: Option<PathBuf>,
     /// Where to serve health and metrics, if at all.
     pub listen: Option<Listen>,
     /// What is logged; see [`crate::logging::install`].
@@ -54,6 +68,8 @@ impl Options {
                 master: Some(url.into()),
             },
             config,
+            source: ConfigOptions::default(),
+            write_config_to: None,
             listen: None,
             logging: Logging::default(),
             host: None,
@@ -65,6 +81,17 @@ impl Options {
 /// Why a scheduler did not start, or ended with something amiss. The process ends with code 1.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
+    /// There is no valid configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigSourceError),
+    /// The configuration cannot be written where it should be.
+    #[error("open {}: {cause}", path.display())]
+    WriteConfig {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
     /// The durations of leader election do not fit together.
     #[error("couldn't create leader elector: {0}")]
     Election(ElectionConfigError),
@@ -122,9 +149,15 @@ impl Scheduler {
     /// When the scheduler does not start, or does not end in order.
     pub async fn run(self, options: Options) -> Result<(), RunError> {
         let mut signals = Signals::listen().map_err(RunError::Signals)?;
-        let leader_elect = options.config.leader_election.leader_elect;
-        let mut running = self.start(options).await?;
-        match until_ended(&mut running, &mut signals).await {
+        let Some(Started {
+            mut replica,
+            reloads,
+            leader_elect,
+        }) = Box::pin(self.start(options)).await?
+        else {
+            return Ok(());
+        };
+        match beside(reloads, until_ended(&mut replica, &mut signals)).await {
             Exit::Terminated if leader_elect => Ok(()),
             Exit::Terminated => Err(RunError::WithoutElection),
             Exit::Failed(why) => Err(RunError::Failed(why)),
@@ -137,30 +170,30 @@ impl Scheduler {
     /// # Errors
     /// When the scheduler does not start, or does not end in order.
     pub async fn run_until(self, options: Options, stop: impl Future<Output = ()>) -> Result<(), RunError> {
-        let mut running = self.start(options).await?;
-        let exit = if let Either::Left((exit, _)) = select(pin!(running.ended()), pin!(stop)).await {
-            exit
-        } else {
+        let Some(Started {
+            replica: mut running,
+            reloads,
+            ..
+        }) = Box::pin(self.start(options)).await?
+        else {
+            return Ok(());
+        };
+        let ending = async {
+            if let Either::Left((exit, _)) = select(pin!(running.ended()), pin!(stop)).await {
+                return exit;
+            }
             running.shutdown();
             running.ended().await
         };
-        match exit {
+        match beside(reloads, ending).await {
             Exit::Terminated => Ok(()),
             Exit::Failed(why) => Err(RunError::Failed(why)),
         }
     }
 
-    /// Puts the plugins that join into profiles that nobody has written. One that takes the place of an in-tree plugin keeps
-    /// that one's place and weight.
+    /// Puts the plugins that join into profiles that nobody has written.
     fn complete(&self, profiles: &mut [ProfileConfig]) {
-        for profile in profiles {
-            let enabled = &mut profile.plugins.multi_point.enabled;
-            for joining in &self.joining {
-                if !enabled.iter().any(|plugin| plugin.name == joining.name) {
-                    enabled.push(joining.clone());
-                }
-            }
-        }
+        join(&self.joining, profiles);
     }
 
     fn assemble(&self, config: &SchedulerConfig) -> Result<Vec<Arc<Profile>>, RunError> {
@@ -175,7 +208,8 @@ impl Scheduler {
         Ok(profiles)
     }
 
-    async fn start(mut self, options: Options) -> Result<RunningReplica, RunError> {
+    /// Nothing is started when the configuration was to be written only.
+    async fn start(mut self, options: Options) -> Result<Option<Started>, RunError> {
         crate::install_crypto_provider();
         let Identity { host, lease, seed } = Identity::new(options.host);
         tracing::info!(
@@ -183,41 +217,107 @@ impl Scheduler {
             identity = lease,
             "Starting Kubernetes Scheduler"
         );
-        let mut config = options.config;
         if let Some(label) = options.test_panic_label {
             tracing::warn!(label, "A plugin for tests is on: it panics on pods with this label");
             let extensions = test_panic::extensions(label);
             self.registry.add(test_panic::NAME, move |_| Ok(extensions.clone()));
             self.joining.push(PluginRef::new(test_panic::NAME, 0));
         }
-        self.complete(&mut config.profiles);
-        let profiles = self.assemble(&config)?;
+        let effects = self.effects.clone();
+        let loader = Loader {
+            scheduler: self,
+            source: options.source,
+            by_flags: options.config,
+        };
+        let clock = SystemClock;
+        let content = loader.read(&options.access, clock).await?;
+        let (complete, profiles) = loader.load(&content.text)?;
+        loader.tell(&complete, options.logging.verbosity);
+        let LoadedConfig { config, kind, .. } = complete;
+        if let Some(path) = options.write_config_to {
+            return write_config(path, &config.to_yaml(kind)).await.map(|()| None);
+        }
         if config.leader_election.leader_elect {
             config.leader_election.validate().map_err(RunError::Election)?;
         }
-        let clock = Arc::new(SystemClock);
-        let connections = connect(
-            &options.access,
-            &config.client_connection,
-            &config.leader_election,
-            Arc::clone(&clock) as _,
-        )
-        .await?;
+        let access = loader.access(options.access, &config);
+        let (connection, election) = (&config.client_connection, &config.leader_election);
+        let connections = connect(&access, connection, election, Arc::new(clock)).await?;
+        let metrics = Arc::new(Metrics::new());
+        let leader_elect = election.leader_elect;
+        let started_with = config.clone();
         let replica = Replica {
             identity: lease,
             host,
             config,
             profiles,
-            effects: self.effects,
+            effects,
             connections,
             listen: options.listen.map(on_all_families),
             seed,
-            clock,
-            metrics: Arc::new(Metrics::new()),
+            clock: Arc::new(clock),
+            metrics: Arc::clone(&metrics),
             tap: None,
         };
-        replica.start().await.map_err(|error| RunError::Start(reason(error)))
+        let replica = replica.start().await.map_err(|error| RunError::Start(reason(error)))?;
+        let reloads = loader.file().map(|path| ConfigFile::new(path, &content));
+        let reloads = reloads.map(|file| {
+            metrics
+                .config()
+                .loaded(&content.hash, clock.wall().as_duration().as_secs_f64());
+            Reloads {
+                file,
+                loader,
+                started: started_with,
+                replica: replica.reconfigurer(),
+                clock: Arc::new(clock),
+                metrics,
+            }
+        });
+        Ok(Some(Started {
+            replica,
+            reloads,
+            leader_elect,
+        }))
     }
+}
+
+/// A replica that runs.
+struct Started {
+    replica: RunningReplica,
+    /// Takes changes of the configuration file over, if there is one.
+    reloads: Option<Reloads>,
+    leader_elect: bool,
+}
+
+/// Takes reloads over until something else is done.
+async fn beside<T>(reloads: Option<Reloads>, done: impl Future<Output = T>) -> T {
+    let Some(reloads) = reloads else { return done.await };
+    match select(pin!(done), pin!(reloads.run())).await {
+        Either::Left((done, _)) => done,
+        Either::Right((never, _)) => match never {},
+    }
+}
+
+/// Puts plugins into profiles, behind the others. One that takes the place of an in-tree plugin keeps that one's place and
+/// weight.
+fn join(joining: &[PluginRef], profiles: &mut [ProfileConfig]) {
+    for profile in profiles {
+        let enabled = &mut profile.plugins.multi_point.enabled;
+        for joining in joining {
+            if !enabled.iter().any(|plugin| plugin.name == joining.name) {
+                enabled.push(joining.clone());
+            }
+        }
+    }
+}
+
+async fn write_config(path: PathBuf, yaml: &str) -> Result<(), RunError> {
+    if let Err(cause) = tokio::fs::write(&path, yaml).await {
+        return Err(RunError::WriteConfig { path, cause });
+    }
+    tracing::info!(file = %path.display(), "Wrote configuration");
+    Ok(())
 }
 
 impl std::fmt::Debug for Scheduler {
@@ -277,13 +377,8 @@ mod tests {
     }
 
     async fn refusal(flags: &[&str]) -> String {
-        Scheduler::builder()
-            .build()
-            .start(options(flags))
-            .await
-            .err()
-            .expect("it cannot start")
-            .to_string()
+        let starting = Scheduler::builder().build().start(options(flags));
+        Box::pin(starting).await.err().expect("it cannot start").to_string()
     }
 
     #[tokio::test]

@@ -18,7 +18,7 @@ use crate::explain::PodFacts;
 use crate::fixtures::{NodeFixture, PodFixture};
 use crate::history::History;
 use crate::invariants::{self, Evidence, Verdict};
-use crate::replica::{Election, Replica, Scheduler};
+use crate::replica::{ConfigFile, Election, Replica, Scheduler};
 
 /// How long anything may take that needs no time by itself: generous, for a shared machine of two cores.
 const PROMPT: Duration = Duration::from_secs(30);
@@ -122,6 +122,19 @@ impl<'a> Cluster<'a> {
         self.programs.insert(replica.user.group.clone(), scheduler);
         self.replicas.push(replica);
         Ok(self.replicas.len() - 1)
+    }
+
+    /// Starts the scheduler under test with a configuration file; see [`ConfigFile`].
+    pub fn start_configured(&mut self, config: &str) -> anyhow::Result<ConfigFile> {
+        let (scheduler, number) = (Scheduler::under_test(), self.first_replica + self.replicas.len());
+        ensure!(
+            number < User::REPLICAS,
+            "the control plane knows no more scheduler identities"
+        );
+        let (replica, file) = Replica::start_configured(scheduler, number, config, self.control_plane)?;
+        self.programs.insert(replica.user.group.clone(), scheduler);
+        self.replicas.push(replica);
+        Ok(file)
     }
 
     pub(crate) fn next_replica(&self) -> usize {

@@ -28,4 +28,4 @@ pub use bind_gate::BindGate;
 pub use cluster::Cluster;
 pub use explain::{PodFacts, without_preemption};
 pub use history::{History, Record, State};
-pub use replica::{Election, Replica, Scheduler};
+pub use replica::{ConfigFile, Election, Replica, Scheduler};

@@ -26,6 +26,26 @@ pub enum Election {
     Quick,
 }
 
+/// The configuration file of a replica.
+#[derive(Debug)]
+pub struct ConfigFile {
+    path: PathBuf,
+    kubeconfig: PathBuf,
+}
+
+impl ConfigFile {
+    /// Puts another content in its place at once, as a mounted config map does.
+    pub fn write(&self, config: &str) -> anyhow::Result<()> {
+        let next = self.path.with_extension("next");
+        std::fs::write(
+            &next,
+            config.replace("KUBECONFIG", &self.kubeconfig.display().to_string()),
+        )?;
+        std::fs::rename(&next, &self.path)?;
+        Ok(())
+    }
+}
+
 /// A running scheduler.
 #[derive(Debug)]
 pub struct Replica {
@@ -101,11 +121,48 @@ impl Replica {
                 .map(str::to_owned),
             ),
         }
+        Self::spawn(scheduler, number, user, port, &args, env, control_plane)
+    }
+
+    /// Starts one that reads its configuration from a file, which this writes: `config` with the path of a kubeconfig in
+    /// the place of `KUBECONFIG`. Returns the file too.
+    pub(crate) fn start_configured(
+        scheduler: Scheduler,
+        number: usize,
+        config: &str,
+        control_plane: &ControlPlane,
+    ) -> anyhow::Result<(Self, ConfigFile)> {
+        let user = User::scheduler(number);
+        let port = free_port()?;
+        let file = ConfigFile {
+            path: control_plane.dir().path().join(format!("config-{number}.yaml")),
+            kubeconfig: control_plane.server().kubeconfig(&user)?,
+        };
+        file.write(config)?;
+        let args = [
+            format!("--config={}", file.path.display()),
+            "--bind-address=127.0.0.1".to_owned(),
+            format!("--secure-port={port}"),
+            "-v=2".to_owned(),
+        ];
+        let replica = Self::spawn(scheduler, number, user, port, &args, &[], control_plane)?;
+        Ok((replica, file))
+    }
+
+    fn spawn(
+        scheduler: Scheduler,
+        number: usize,
+        user: User,
+        port: u16,
+        args: &[String],
+        env: &[(&str, &str)],
+        control_plane: &ControlPlane,
+    ) -> anyhow::Result<Self> {
         let log = control_plane
             .dir()
             .path()
             .join(format!("{}-{number}.log", scheduler.name()));
-        let process = Process::spawn(scheduler.name(), &scheduler.program(control_plane)?, &args, env, &log)?;
+        let process = Process::spawn(scheduler.name(), &scheduler.program(control_plane)?, args, env, &log)?;
         Ok(Self {
             scheduler,
             user,

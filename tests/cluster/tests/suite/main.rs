@@ -7,5 +7,6 @@ mod measurement;
 mod outages;
 mod placement;
 mod races;
+mod reload;
 mod unbuilt;
 mod waiting;

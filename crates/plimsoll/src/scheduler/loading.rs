@@ -1,0 +1,113 @@
+//! From the text of a configuration to profiles that are ready to be used.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plimsoll_client::{Access, SystemClock, connect, read_config_map};
+use plimsoll_config::SchedulerConfig;
+use plimsoll_framework::Profile;
+
+use super::config_file::{self, Content};
+use super::{RunError, Scheduler, join, test_panic};
+use crate::config_source::{ConfigOptions, ConfigSource, ConfigSourceError, LoadedConfig, POLICY_KEY};
+
+/// From this `-v` on the configuration is logged.
+const TELL_CONFIG: i32 = 2;
+
+/// All that a configuration depends on besides its text.
+pub(super) struct Loader {
+    pub(super) scheduler: Scheduler,
+    pub(super) source: ConfigOptions,
+    /// The defaults with all flags applied.
+    pub(super) by_flags: SchedulerConfig,
+}
+
+impl Loader {
+    /// Decodes, completes and checks a configuration as a whole, down to its plugins.
+    pub(super) fn load(&self, text: &str) -> Result<(LoadedConfig, Vec<Arc<Profile>>), RunError> {
+        let is_plugin = |name: &str| self.scheduler.registry.names().any(|known| known == name);
+        let mut loaded = self.source.complete(&self.by_flags, text, &is_plugin)?;
+        if matches!(self.source.source, ConfigSource::File(_)) {
+            // A file says itself what it wants; only the flag for tests goes beyond it.
+            let joining = self.scheduler.joining.iter();
+            let for_tests: Vec<_> = joining
+                .filter(|plugin| plugin.name == test_panic::NAME)
+                .cloned()
+                .collect();
+            join(&for_tests, &mut loaded.config.profiles);
+        } else {
+            self.scheduler.complete(&mut loaded.config.profiles);
+        }
+        let profiles = self.scheduler.assemble(&loaded.config)?;
+        Ok((loaded, profiles))
+    }
+
+    /// The file that the configuration is in, if it is in one.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        self.source.file().map(PathBuf::from)
+    }
+
+    /// Where the API server is: a configuration file says it itself, save for `--master`.
+    pub(super) fn access(&self, by_flags: Access, config: &SchedulerConfig) -> Access {
+        if !matches!(self.source.source, ConfigSource::File(_)) {
+            return by_flags;
+        }
+        let kubeconfig = &config.client_connection.kubeconfig;
+        Access {
+            kubeconfig: (!kubeconfig.is_empty()).then(|| PathBuf::from(kubeconfig)),
+            master: by_flags.master,
+        }
+    }
+
+    /// The text that the configuration is made from; none when it is made from flags.
+    pub(super) async fn read(&self, access: &Access, clock: SystemClock) -> Result<Content, RunError> {
+        match &self.source.source {
+            ConfigSource::Flags => Ok(Content::default()),
+            ConfigSource::PolicyFile(path) if !path.exists() => {
+                Err(ConfigSourceError::NoPolicyFile(path.clone()).into())
+            }
+            ConfigSource::File(path) | ConfigSource::PolicyFile(path) => {
+                config_file::read(path).await.map_err(|cause| {
+                    let path = path.clone();
+                    ConfigSourceError::Read { path, cause }.into()
+                })
+            }
+            ConfigSource::PolicyConfigMap { namespace, name } => {
+                let (connection, election) = (&self.by_flags.client_connection, &self.by_flags.leader_election);
+                let connections = connect(access, connection, election, Arc::new(clock)).await?;
+                let data = read_config_map(&connections.main, namespace, name)
+                    .await
+                    .map_err(|cause| ConfigSourceError::ConfigMap {
+                        namespace: namespace.clone(),
+                        name: name.clone(),
+                        cause,
+                    })?;
+                let text = data.get(POLICY_KEY).ok_or(ConfigSourceError::NoPolicy)?;
+                Ok(Content {
+                    text: text.clone(),
+                    hash: String::new(),
+                })
+            }
+        }
+    }
+
+    /// Tells what an operator may want to know of the configuration and its flags.
+    pub(super) fn tell(&self, loaded: &LoadedConfig, verbosity: i32) {
+        for warning in &self.source.gate_warnings {
+            tracing::warn!(
+                featureGate = warning.gate.spec().name,
+                value = warning.value,
+                "{warning}"
+            );
+        }
+        for flag in &self.source.ignored {
+            tracing::warn!(flag, "This flag has no effect beside --config");
+        }
+        for note in &loaded.notes {
+            tracing::warn!("{note}");
+        }
+        if verbosity >= TELL_CONFIG {
+            tracing::info!(config = loaded.config.to_yaml(loaded.kind), "Using component config");
+        }
+    }
+}
