@@ -14,9 +14,11 @@ pub(super) fn validate(draft: &Draft, errors: &mut Vec<FieldError>) {
     together("extenders", &shared, errors);
     for (index, profile) in draft.profiles.iter().enumerate() {
         let own = &profile.extras.extenders;
-        if !own.is_empty() && !draft.extenders.is_empty() {
+        if !own.is_empty() {
+            let path = format!("profiles[{index}].extenders");
             let all: Vec<&ExtenderConfig> = draft.extenders.iter().chain(own).collect();
-            across(&format!("profiles[{index}].extenders"), &all, errors);
+            together(&path, &all, errors);
+            apart(&path, own, &draft.extenders, errors);
         }
     }
 }
@@ -52,14 +54,17 @@ fn together(path: &str, extenders: &[&ExtenderConfig], errors: &mut Vec<FieldErr
     }
 }
 
-fn across(path: &str, extenders: &[&ExtenderConfig], errors: &mut Vec<FieldError>) {
-    together(path, extenders, errors);
-    let mut names = BTreeSet::new();
-    let managed = extenders.iter().flat_map(|extender| &extender.managed_resources);
-    for resource in managed {
-        if !names.insert(&resource.name) {
-            let detail = "duplicate extender managed resource name";
-            errors.push(FieldError::invalid(path, resource.name.as_str(), detail));
+/// What the extenders of a profile manage is managed by none of those of all.
+fn apart(path: &str, own: &[ExtenderConfig], shared: &[ExtenderConfig], errors: &mut Vec<FieldError>) {
+    let managed = shared.iter().flat_map(|extender| &extender.managed_resources);
+    let taken: BTreeSet<&String> = managed.map(|resource| &resource.name).collect();
+    for (at, extender) in own.iter().enumerate() {
+        for (number, resource) in extender.managed_resources.iter().enumerate() {
+            if taken.contains(&resource.name) {
+                let path = format!("{path}[{at}].managedResources[{number}].name");
+                let detail = "duplicate extender managed resource name";
+                errors.push(FieldError::invalid(path, resource.name.as_str(), detail));
+            }
         }
     }
 }
