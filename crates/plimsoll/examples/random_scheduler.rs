@@ -72,7 +72,7 @@ pub(crate) async fn play(seed: u64) -> anyhow::Result<BTreeMap<String, String>> 
     }
     let serving = server.serve(tokio::net::TcpListener::bind("127.0.0.1:0").await?, Tls::Off)?;
     let mut options = Options::of_server(serving.url());
-    options.config.profiles[0].scheduler_name = "random-scheduler".to_owned();
+    options.config.profiles[0].scheduler_name = String::from("random-scheduler");
     let filter = Extensions::new().filter(Arc::new(Dice("RandomFilter", seed)));
     let score = Extensions::new().score(Arc::new(Dice("RandomScore", seed)));
     let scheduler = Scheduler::builder()

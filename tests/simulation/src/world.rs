@@ -11,8 +11,8 @@ use plimsoll_actors::effects::Effects;
 use plimsoll_actors::supervisor::{Replica, RunningReplica};
 use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock, resource};
 use plimsoll_client::{ApiClient, Clock, VirtualClock, fenced, separate};
-use plimsoll_config::{ClientConnection, FeatureGates, ProfileConfig, SchedulerConfig};
-use plimsoll_framework::{Profile, Registry};
+use plimsoll_config::{ClientConnection, ProfileConfig, SchedulerConfig};
+use plimsoll_framework::{Profiles, Registry};
 use plimsoll_telemetry::Metrics;
 use serde_json::Value;
 
@@ -96,13 +96,12 @@ impl Setup {
     /// When a profile names plugins that do not exist.
     pub fn assembled(&self) -> AssembledConfig {
         let profiles: Vec<_> = std::iter::once(&self.profile).chain(&self.others).cloned().collect();
+        let share = self.config.percentage_of_nodes_to_score;
         #[expect(clippy::expect_used, reason = "a set-up that does not fit is the test's fault")]
-        let assembled = profiles.iter().map(|profile| {
-            let assembled = Profile::assemble(profile, &self.registry, &FeatureGates::default());
-            Arc::new(assembled.expect("a profile of the test"))
-        });
+        let assembled = Profiles::assemble(&profiles, share, &self.registry, &self.config.feature_gates)
+            .expect("profiles of the test");
         AssembledConfig {
-            profiles: assembled.collect(),
+            profiles: assembled,
             config: SchedulerConfig {
                 profiles,
                 ..self.config.clone()

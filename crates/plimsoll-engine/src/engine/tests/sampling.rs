@@ -1,6 +1,9 @@
 use std::sync::Mutex;
 
-use plimsoll_framework::{CycleContext, CycleState, Plugin, PreScore, PreScoreOutcome, Score, WeightedScore};
+use plimsoll_framework::{
+    CycleContext, CycleState, Filter, FilterPass, Plugin, PreScore, PreScoreOutcome, ReasonCode, Reasons, Score,
+    WeightedScore,
+};
 use plimsoll_model::columns::NodeIndex;
 use proptest::prelude::*;
 
@@ -192,4 +195,52 @@ fn a_pre_score_that_skips_switches_its_score_off() {
     cluster.add_node("n2", 1000);
     assert_eq!(cluster.place(&pod("a", 1)).node, "n2");
     assert!(noting.0.lock().unwrap().is_empty());
+}
+
+/// Fails at the last of 150 nodes for the pod `bad`.
+struct Failing;
+
+impl Plugin for Failing {
+    fn name(&self) -> &'static str {
+        "Failing"
+    }
+}
+
+impl Filter for Failing {
+    fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
+        let last = cycle.columns.index_of(&name(149));
+        let meets_it = last.is_some_and(|last| pass.feasible().contains(last));
+        if meets_it && cycle.pod.name.name == "bad" {
+            return Err("no idea".to_owned());
+        }
+        Ok(())
+    }
+
+    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> Reasons {
+        Reasons::new()
+    }
+}
+
+#[test]
+fn a_filter_that_fails_beyond_the_share_fails_the_attempt_and_the_next_search_begins_where_that_one_would_have() {
+    let noting = Noting::default();
+    let profile = ProfileBuilder::new().with(|profile| {
+        profile.percentage_of_nodes_to_score = Some(1);
+        profile.filter.push(Arc::new(Failing));
+        profile.score = vec![WeightedScore {
+            plugin: Arc::new(noting.clone()),
+            weight: 1,
+        }];
+    });
+    let mut cluster = Cluster::new(profile.build());
+    for number in 0..150 {
+        cluster.add_node(&name(number), 1000);
+    }
+    let Outcome::Failed { message, .. } = cluster.try_new(&pod("bad", 1)) else {
+        panic!("placed")
+    };
+    assert_eq!(message, r#"running "Failing" filter plugin: no idea"#);
+    cluster.place(&pod("a", 1));
+    let first: Vec<String> = (0..100).map(name).collect();
+    assert_eq!(*noting.0.lock().unwrap(), first);
 }
