@@ -41,7 +41,7 @@ release: ## Build the plimsoll binary as released
 	cargo build --package plimsoll --bin plimsoll --release
 
 .PHONY: test
-test: controlplane binary oracle-binary ## Run all tests, the real control plane's suite included
+test: controlplane upstream binary oracle-binary ## Run all tests, the real control plane's suite included
 	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_ORACLE="$(abspath $(ORACLE))" cargo test --workspace --no-fail-fast
 
 .PHONY: cluster
@@ -62,13 +62,18 @@ simulate: ## Run whole schedulers on virtual time against the embedded API serve
 	cargo run --package plimsoll-simulation --bin simulate -- --seeds $(SEEDS) --start $(START)
 
 .PHONY: oracle
-oracle: oracle-binary ## Compare random cases with kube-scheduler's own plugins (CASES=20000 SEED=0 JOBS=1)
+oracle: upstream oracle-binary ## Compare random cases with kube-scheduler's own plugins (CASES=20000 SEED=0 JOBS=1)
 	$(ORACLE) --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
 
 # With the scheduler's own features, so that what both are made of is compiled once.
 .PHONY: oracle-binary
 oracle-binary:
 	cargo build --package plimsoll --bin plimsoll --package plimsoll-oracle --bin oracle --profile $(PROFILE)
+
+.PHONY: upstream
+upstream: ## Build the program that asks kube-scheduler's own plugins into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/oracle/upstream/build.sh; \
+	else echo "no Go toolchain: the tests decide what to do without kube-scheduler's plugins" >&2; fi
 
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver and kube-scheduler into a cache outside the tree (once per machine)

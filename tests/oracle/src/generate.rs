@@ -24,6 +24,8 @@ struct Shape {
     nodes: usize,
     /// Most nodes take most pods, so that there is something to rank.
     roomy: bool,
+    /// Most pods are of the new pod's kind: what counts them has something to count.
+    alike: bool,
 }
 
 /// The case with this number among those of a seed; the same each time.
@@ -33,6 +35,7 @@ pub fn case(seed: u64, number: u64) -> Case {
     let shape = Shape {
         nodes: dice.one_of(&[1, 2, 3, 4, 5, 5, 6, 8, 12]),
         roomy: dice.percent(60),
+        alike: dice.percent(40),
     };
     let feature_gates = config::feature_gates(dice);
     let mut case = Case {
@@ -64,7 +67,13 @@ pub fn case(seed: u64, number: u64) -> Case {
 fn add_pods(dice: &mut Dice, case: &mut Case, node: &str, shape: Shape) {
     for number in 0..dice.one_of(&[0, 0, 1, 1, 2, 3, 5]) {
         let name = format!("{node}-{number}");
-        case.pods.push(pod::pod(dice, &name, Stage::On(node), shape));
+        let mut pod = pod::pod(dice, &name, Stage::On(node), shape);
+        if shape.alike && dice.percent(70) {
+            for field in ["namespace", "labels"] {
+                pod["metadata"][field] = case.pod["metadata"][field].clone();
+            }
+        }
+        case.pods.push(pod);
     }
     if dice.percent(7) {
         let name = format!("{node}-nominated");

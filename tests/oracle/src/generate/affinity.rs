@@ -158,7 +158,11 @@ fn pod_term(dice: &mut Dice, owner: &Map<String, Value>) -> Value {
     };
     let mut term = json!({ "topologyKey": key });
     if dice.percent(95) {
-        term["labelSelector"] = labels::pod_selector(dice);
+        term["labelSelector"] = if dice.percent(35) {
+            labels::own_selector(dice, owner)
+        } else {
+            labels::pod_selector(dice)
+        };
         match_label_keys(dice, &mut term, owner);
     }
     if dice.percent(25) {

@@ -49,6 +49,13 @@ pub(super) fn pod_selector(dice: &mut Dice) -> Value {
     selector(dice, &POD_KEYS, values_of)
 }
 
+/// A selector for pods of the owner's kind.
+pub(super) fn own_selector(dice: &mut Dice, owner: &Map<String, Value>) -> Value {
+    let mut wanted = owner.clone();
+    wanted.retain(|key, _| key == "app" || dice.percent(30));
+    json!({ "matchLabels": wanted })
+}
+
 /// A selector over labels of namespaces.
 pub(super) fn namespace_selector(dice: &mut Dice) -> Value {
     selector(dice, &["team", "env", "kubernetes.io/metadata.name"], |key| match key {

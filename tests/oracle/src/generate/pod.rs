@@ -108,7 +108,7 @@ fn spec(dice: &mut Dice, labels: &Map<String, Value>, stage: Stage<'_>, shape: S
         set("affinity", Value::Object(wished));
     }
     if dice.percent(if is_new { 35 } else { 5 }) {
-        set("topologySpreadConstraints", json!(spread::constraints(dice)));
+        set("topologySpreadConstraints", json!(spread::constraints(dice, labels)));
     }
     spec
 }

@@ -1,6 +1,6 @@
 //! Topology spread constraints.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::affinity::TOPOLOGY_KEYS;
 use super::labels;
@@ -8,7 +8,7 @@ use super::node::{HOSTNAME, ZONE};
 use crate::dice::Dice;
 
 /// No two with the same key and the same answer to being unsatisfiable: the API server takes none such.
-pub(super) fn constraints(dice: &mut Dice) -> Vec<Value> {
+pub(super) fn constraints(dice: &mut Dice, owner: &Map<String, Value>) -> Vec<Value> {
     let mut constraints: Vec<Value> = Vec::new();
     for _ in 0..dice.between(1, 3) {
         let key = if dice.percent(80) {
@@ -25,7 +25,11 @@ pub(super) fn constraints(dice: &mut Dice) -> Vec<Value> {
         }
         let mut constraint = constraint(dice, key, when);
         if dice.percent(95) {
-            constraint["labelSelector"] = labels::pod_selector(dice);
+            constraint["labelSelector"] = if dice.percent(50) {
+                labels::own_selector(dice, owner)
+            } else {
+                labels::pod_selector(dice)
+            };
             let selects_by_version = constraint["labelSelector"].to_string().contains("version");
             if dice.percent(12) && !selects_by_version {
                 constraint["matchLabelKeys"] = json!([dice.pick(&["version", "unheard-of"])]);
@@ -43,8 +47,8 @@ pub(super) fn constraint(dice: &mut Dice, key: &str, when: &str) -> Value {
         "topologyKey": key,
         "whenUnsatisfiable": when,
     });
-    if when == "DoNotSchedule" && dice.percent(30) {
-        constraint["minDomains"] = json!(dice.between(1, 4));
+    if when == "DoNotSchedule" && dice.percent(45) {
+        constraint["minDomains"] = json!(dice.between(1, 5));
     }
     if dice.percent(25) {
         constraint["nodeAffinityPolicy"] = json!(dice.pick(&["Honor", "Ignore"]));
