@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compact_str::CompactString;
-use plimsoll_framework::{Code, CycleContext, PermitOutcome, Status};
+use plimsoll_framework::{Code, CycleContext, PermitOutcome, Status, guarded};
 use plimsoll_model::Moment;
 
 use super::Engine;
@@ -135,11 +135,12 @@ impl Engine {
     }
 }
 
-/// In reverse order, every plugin, also one whose reserve did not run.
+/// In reverse order, every plugin, also one whose reserve did not run. One that panics keeps no other from taking back what
+/// it reserved; the panic hook has told of it.
 pub(super) fn unreserve(record: &mut Record) {
     let plan = Arc::clone(&record.plan);
     for plugin in plan.profile.reserve.iter().rev() {
-        plugin.unreserve(record.claim.pod(), &mut record.state, record.claim.chosen());
+        let _ = guarded(|| plugin.unreserve(record.claim.pod(), &mut record.state, record.claim.chosen()));
     }
 }
 

@@ -70,16 +70,17 @@ impl Engine {
                 }
             }
         }
-        match plan
-            .binds()
-            .find(|plugin| plugin.bind(&pod, node) == BindAction::PostBinding)
-        {
-            Some(plugin) => {
-                record.bind_plugin = plugin.name();
-                Next::Send
+        for plugin in plan.binds() {
+            match guarded(|| plugin.bind(&pod, node)) {
+                Ok(BindAction::PostBinding) => {
+                    record.bind_plugin = plugin.name();
+                    return Next::Send;
+                }
+                Ok(_) => {}
+                Err(panic) => return Next::Fail(format!("running Bind plugin {:?}: panicked: {panic}", plugin.name())),
             }
-            None => Next::Fail(String::new()),
         }
+        Next::Fail(String::new())
     }
 
     /// Says once where the pod is going, since that will take a while.
