@@ -3,6 +3,7 @@
 //! One pod at a time is asked of the queue. While a cycle waits for an effect, and while bindings are under way, every
 //! other message is served: waiting holds nothing up here, and what waits is parked in the engine.
 
+mod claim_messages;
 mod outcome_report;
 mod panic_budget;
 mod status_writes;
@@ -14,10 +15,10 @@ use foldhash::fast::FixedState;
 use futures::FutureExt;
 use hashbrown::HashMap;
 use plimsoll_client::{BindReply, Clock, PatchReply, PodRead, TermToken};
-use plimsoll_engine::{Claim, ClaimId, ClaimState, Engine, Notice, Step};
-use plimsoll_framework::{Action, ClusterEvent, Effect, EffectReply, EventResource};
+use plimsoll_engine::{ClaimId, Engine, Notice, Step};
+use plimsoll_framework::{Effect, EffectReply};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
-use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod};
+use plimsoll_queue::PoppedPod;
 use plimsoll_telemetry::{AttemptResult, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::oneshot;
@@ -28,8 +29,8 @@ use self::panic_budget::PanicBudget;
 use self::status_writes::StatusWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
-use crate::binding_workers::{BindingWorkers, WriteJob};
-use crate::claim_input::{bind_input, bind_kind, read_input, read_kind};
+use crate::binding_workers::BindingWorkers;
+use crate::claim_input::read_kind;
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
@@ -223,6 +224,19 @@ impl SchedulingCycleState {
         self.begin_waiting(now)
     }
 
+    fn take_configuration(
+        &mut self,
+        assembled: &AssembledConfig,
+        seq: Seq,
+        now: Moment,
+    ) -> Result<(), ActorProcessingErr> {
+        let mut notices = Vec::new();
+        self.engine.reconfigure(assembled.profiles.clone(), seq, &mut notices);
+        self.act_on(notices, now);
+        // A pod may have been handed out by the queue's new configuration already.
+        self.begin_waiting(now)
+    }
+
     fn attempt(&mut self, attempt: Attempt, now: Moment) -> Result<(), ActorProcessingErr> {
         self.waiting = Some(attempt);
         self.begin_waiting(now)
@@ -314,109 +328,6 @@ impl SchedulingCycleState {
         });
     }
 
-    fn act_on(&mut self, notices: Vec<Notice>, now: Moment) {
-        for notice in notices {
-            self.act_on_one(notice, now);
-        }
-    }
-
-    fn act_on_one(&mut self, notice: Notice, now: Moment) {
-        match notice {
-            Notice::SendBinding { claim, pod, node } => {
-                let trace = TraceContext::of(&pod.uid);
-                let uid = pod.uid.clone();
-                let job = WriteJob::Bind {
-                    claim,
-                    pod,
-                    node: Arc::from(node.as_str()),
-                    trace,
-                };
-                // An explanation still under way could otherwise land after the binding and contradict it.
-                if let Some(job) = self.status_writes.after(&uid, job) {
-                    self.workers.dispatch(job);
-                }
-            }
-            Notice::ReadPod { claim, pod } => {
-                let trace = TraceContext::of(&pod.uid);
-                self.workers.dispatch(WriteJob::Read { claim, pod, trace });
-            }
-            Notice::PreBind { claim, pod, effect, .. } => {
-                let trace = TraceContext::of(&pod.uid);
-                self.perform(effect, move |reply| CycleMessage::PreBindAnswered {
-                    claim,
-                    reply,
-                    trace,
-                });
-            }
-            Notice::Expect { pod, node } => self.write_expectation(&pod, &node),
-            Notice::Bound {
-                pod,
-                node,
-                evaluated_nodes,
-                feasible_nodes,
-                ..
-            } => {
-                self.settle(&pod, QueueOutcome::Placed);
-                self.report_bound(&pod, &node, evaluated_nodes, feasible_nodes, now);
-            }
-            Notice::BoundElsewhere { pod, node, .. } => {
-                tracing::warn!(pod = %pod.name, %node, "Another scheduler has bound the pod");
-                self.metrics.foreign_bind();
-                self.attempted.remove(&pod.uid);
-                self.settle(&pod, QueueOutcome::Placed);
-            }
-            Notice::BindFailed { pod, node, failure, .. } => {
-                tracing::info!(pod = %pod.name, %node, error = failure.message, "Failed to bind pod");
-                self.fail_after_choice(&pod, failure, now);
-            }
-            Notice::PodGone { pod, .. } => {
-                self.attempted.remove(&pod.uid);
-                self.settle(&pod, QueueOutcome::Dropped);
-            }
-            Notice::Unmatched { pod } => self.report_unmatched(&pod),
-            Notice::Released { .. } => {
-                let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
-                self.queue.tell(QueueMessage::Observe(freed));
-            }
-        }
-    }
-
-    fn settle(&self, pod: &Pod, outcome: QueueOutcome) {
-        self.queue.tell(QueueMessage::Settle {
-            uid: pod.uid.clone(),
-            outcome,
-            trace: TraceContext::of(&pod.uid),
-        });
-    }
-
-    fn take_pre_bind_answer(&mut self, claim: ClaimId, reply: EffectReply, now: Moment) {
-        let mut notices = Vec::new();
-        self.engine.pre_bind_done(claim, reply, now, &mut notices);
-        self.act_on(notices, now);
-    }
-
-    fn take_bind_answer(&mut self, claim: ClaimId, reply: BindReply, now: Moment) {
-        self.metrics.bind_answered(bind_kind(&reply));
-        let mut notices = Vec::new();
-        let input = bind_input(reply, &self.token, now);
-        self.engine.bind_input(claim, input, now, &mut notices);
-        self.act_on(notices, now);
-    }
-
-    fn take_read_answer(&mut self, claim: ClaimId, read: PodRead, now: Moment) {
-        let mut notices = Vec::new();
-        if let Some(uid) = self.engine.claim(claim).map(|claim| claim.pod().uid.clone()) {
-            self.engine.bind_input(claim, read_input(read, &uid), now, &mut notices);
-        }
-        self.act_on(notices, now);
-    }
-
-    fn take_status_answer(&mut self, uid: &Uid, reply: &PatchReply, now: Moment) {
-        for job in self.status_writes.answered(uid, reply, now) {
-            self.workers.dispatch(job);
-        }
-    }
-
     fn tick(&mut self, now: Moment) {
         self.alarm.rang();
         let mut notices = Vec::new();
@@ -425,19 +336,6 @@ impl SchedulingCycleState {
         for job in self.status_writes.due(now) {
             self.workers.dispatch(job);
         }
-    }
-
-    /// Whether every binding that was sent has its answer.
-    fn is_decided(&self) -> bool {
-        let is_decided = |claim: &Claim| match claim.state() {
-            ClaimState::Waiting | ClaimState::Bound | ClaimState::Moved | ClaimState::Ended => true,
-            ClaimState::Sent
-            | ClaimState::Unknown { .. }
-            | ClaimState::Checking { .. }
-            | ClaimState::Doubtful { .. }
-            | ClaimState::Stopped => false,
-        };
-        self.engine.claims().all(is_decided) && self.status_writes.is_empty()
     }
 
     fn finish_turn(&mut self, now: Moment) {
@@ -520,9 +418,7 @@ impl Actor for SchedulingCycle {
         match message {
             CycleMessage::Changes(changes) => state.take_changes(&changes, now)?,
             CycleMessage::Reconfigure { assembled, seq } => {
-                state.engine.reconfigure(assembled.profiles.clone(), seq);
-                // A pod may have been handed out by the queue's new configuration already.
-                state.begin_waiting(now)?;
+                state.take_configuration(&assembled, seq, now)?;
             }
             CycleMessage::Attempt(attempt) => state.attempt(attempt, now)?,
             CycleMessage::EffectAnswered { reply, trace } => {

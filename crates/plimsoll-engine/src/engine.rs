@@ -216,7 +216,7 @@ impl Engine {
                 Held::Change(change) => self.absorb(&change, now, out),
                 Held::Recount(uid) => self.ledger.recount(&uid),
                 Held::Notice(notice) => out.push(notice),
-                Held::Plans(plans, seq) => self.switch(plans, seq),
+                Held::Plans(plans, seq) => self.switch(plans, seq, out),
             }
         }
     }

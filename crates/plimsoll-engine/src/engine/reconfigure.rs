@@ -4,6 +4,7 @@ use plimsoll_framework::Profile;
 use plimsoll_model::Seq;
 
 use super::{Engine, Held};
+use crate::Notice;
 use crate::cycle::Cycle;
 use crate::plan::Plans;
 
@@ -13,22 +14,23 @@ impl Engine {
     ///
     /// A cycle that waits for an effect ends with the profile that it began with, and the switch comes after it; so do
     /// claims with theirs, whatever they wait for.
-    pub fn reconfigure(&mut self, profiles: Vec<Arc<Profile>>, seq: Seq) {
+    pub fn reconfigure(&mut self, profiles: Vec<Arc<Profile>>, seq: Seq, out: &mut Vec<Notice>) {
         let plans = Plans::new(profiles);
         if self.cycle.is_some() {
             self.held.push_back(Held::Plans(plans, seq));
         } else {
-            self.switch(plans, seq);
+            self.switch(plans, seq, out);
         }
     }
 
-    pub(super) fn switch(&mut self, plans: Plans, seq: Seq) {
+    pub(super) fn switch(&mut self, plans: Plans, seq: Seq, out: &mut Vec<Notice>) {
         self.plans = plans;
         // Its buffers serve any plan, but it would keep plugins alive that nobody uses.
         self.spare = None;
         for pod in self.ledger.waiting() {
             self.judge_membership(&pod);
         }
+        self.tell_unmatched(out);
         self.applied = seq;
     }
 

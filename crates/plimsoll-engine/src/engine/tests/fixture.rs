@@ -80,7 +80,8 @@ impl Cluster {
     /// The engine switches to this profile at the next number of the stream.
     pub(super) fn reconfigure(&mut self, profile: Profile) {
         self.seq = self.seq.next();
-        self.engine.reconfigure(vec![Arc::new(profile)], self.seq);
+        self.engine
+            .reconfigure(vec![Arc::new(profile)], self.seq, &mut self.out);
     }
 
     pub(super) fn add_node(&mut self, name: &str, milli_cpu: i64) {

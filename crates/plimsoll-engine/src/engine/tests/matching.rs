@@ -146,6 +146,5 @@ fn other_profiles_may_leave_a_pod_without_one() {
     let mut cluster = cluster(vec![refusing("Rest", Vec::new())]);
     cluster.add(&of_team("green"));
     cluster.reconfigure(refusing("Red", vec![by_pod("red")]));
-    cluster.add_node("n2", 1);
     assert_eq!(cluster.said(), ["unmatched"]);
 }

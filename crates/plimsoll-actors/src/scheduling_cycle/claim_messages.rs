@@ -1,0 +1,133 @@
+//! What claims want done, and what comes back to them: bindings, reads, pre-bind work and status patches.
+
+use std::sync::Arc;
+
+use plimsoll_client::{BindReply, PatchReply, PodRead};
+use plimsoll_engine::{Claim, ClaimId, ClaimState, Notice};
+use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventResource};
+use plimsoll_model::{Moment, Pod, Uid};
+use plimsoll_queue::Outcome as QueueOutcome;
+
+use super::{CycleMessage, SchedulingCycleState};
+use crate::binding_workers::WriteJob;
+use crate::claim_input::{bind_input, bind_kind, read_input};
+use crate::scheduling_queue::QueueMessage;
+use crate::trace_context::TraceContext;
+
+impl SchedulingCycleState {
+    pub(super) fn act_on(&mut self, notices: Vec<Notice>, now: Moment) {
+        for notice in notices {
+            self.act_on_one(notice, now);
+        }
+    }
+
+    fn act_on_one(&mut self, notice: Notice, now: Moment) {
+        match notice {
+            Notice::SendBinding { claim, pod, node } => {
+                let trace = TraceContext::of(&pod.uid);
+                let uid = pod.uid.clone();
+                let job = WriteJob::Bind {
+                    claim,
+                    pod,
+                    node: Arc::from(node.as_str()),
+                    trace,
+                };
+                // An explanation still under way could otherwise land after the binding and contradict it.
+                if let Some(job) = self.status_writes.after(&uid, job) {
+                    self.workers.dispatch(job);
+                }
+            }
+            Notice::ReadPod { claim, pod } => {
+                let trace = TraceContext::of(&pod.uid);
+                self.workers.dispatch(WriteJob::Read { claim, pod, trace });
+            }
+            Notice::PreBind { claim, pod, effect, .. } => {
+                let trace = TraceContext::of(&pod.uid);
+                self.perform(effect, move |reply| CycleMessage::PreBindAnswered {
+                    claim,
+                    reply,
+                    trace,
+                });
+            }
+            Notice::Expect { pod, node } => self.write_expectation(&pod, &node),
+            Notice::Bound {
+                pod,
+                node,
+                evaluated_nodes,
+                feasible_nodes,
+                ..
+            } => {
+                self.settle(&pod, QueueOutcome::Placed);
+                self.report_bound(&pod, &node, evaluated_nodes, feasible_nodes, now);
+            }
+            Notice::BoundElsewhere { pod, node, .. } => {
+                tracing::warn!(pod = %pod.name, %node, "Another scheduler has bound the pod");
+                self.metrics.foreign_bind();
+                self.attempted.remove(&pod.uid);
+                self.settle(&pod, QueueOutcome::Placed);
+            }
+            Notice::BindFailed { pod, node, failure, .. } => {
+                tracing::info!(pod = %pod.name, %node, error = failure.message, "Failed to bind pod");
+                self.fail_after_choice(&pod, failure, now);
+            }
+            Notice::PodGone { pod, .. } => {
+                self.attempted.remove(&pod.uid);
+                self.settle(&pod, QueueOutcome::Dropped);
+            }
+            Notice::Unmatched { pod } => self.report_unmatched(&pod),
+            Notice::Released { .. } => {
+                let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
+                self.queue.tell(QueueMessage::Observe(freed));
+            }
+        }
+    }
+
+    pub(super) fn settle(&self, pod: &Pod, outcome: QueueOutcome) {
+        self.queue.tell(QueueMessage::Settle {
+            uid: pod.uid.clone(),
+            outcome,
+            trace: TraceContext::of(&pod.uid),
+        });
+    }
+
+    pub(super) fn take_pre_bind_answer(&mut self, claim: ClaimId, reply: EffectReply, now: Moment) {
+        let mut notices = Vec::new();
+        self.engine.pre_bind_done(claim, reply, now, &mut notices);
+        self.act_on(notices, now);
+    }
+
+    pub(super) fn take_bind_answer(&mut self, claim: ClaimId, reply: BindReply, now: Moment) {
+        self.metrics.bind_answered(bind_kind(&reply));
+        let mut notices = Vec::new();
+        let input = bind_input(reply, &self.token, now);
+        self.engine.bind_input(claim, input, now, &mut notices);
+        self.act_on(notices, now);
+    }
+
+    pub(super) fn take_read_answer(&mut self, claim: ClaimId, read: PodRead, now: Moment) {
+        let mut notices = Vec::new();
+        if let Some(uid) = self.engine.claim(claim).map(|claim| claim.pod().uid.clone()) {
+            self.engine.bind_input(claim, read_input(read, &uid), now, &mut notices);
+        }
+        self.act_on(notices, now);
+    }
+
+    pub(super) fn take_status_answer(&mut self, uid: &Uid, reply: &PatchReply, now: Moment) {
+        for job in self.status_writes.answered(uid, reply, now) {
+            self.workers.dispatch(job);
+        }
+    }
+
+    /// Whether every binding that was sent has its answer.
+    pub(super) fn is_decided(&self) -> bool {
+        let is_decided = |claim: &Claim| match claim.state() {
+            ClaimState::Waiting | ClaimState::Bound | ClaimState::Moved | ClaimState::Ended => true,
+            ClaimState::Sent
+            | ClaimState::Unknown { .. }
+            | ClaimState::Checking { .. }
+            | ClaimState::Doubtful { .. }
+            | ClaimState::Stopped => false,
+        };
+        self.engine.claims().all(is_decided) && self.status_writes.is_empty()
+    }
+}
