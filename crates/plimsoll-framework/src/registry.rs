@@ -4,7 +4,7 @@ use std::fmt;
 use plimsoll_config::{FeatureGates, PluginArgs};
 use serde::de::DeserializeOwned;
 
-use crate::Extensions;
+use crate::{Extensions, guarded};
 
 /// What a plugin may look at when it is made.
 #[derive(Debug, Clone, Copy)]
@@ -76,8 +76,11 @@ impl Registry {
         self.placeholders.contains(name)
     }
 
+    /// A constructor that panics at its arguments has failed: a running scheduler goes on with what it has.
     pub(crate) fn construct(&self, name: &str, with: &Construction<'_>) -> Option<Result<Extensions, String>> {
-        self.constructors.get(name).map(|constructor| constructor(with))
+        let constructor = self.constructors.get(name)?;
+        let constructed = guarded(|| constructor(with));
+        Some(constructed.unwrap_or_else(|panic| Err(format!("panicked: {panic}"))))
     }
 }
 
@@ -115,6 +118,15 @@ mod tests {
         assert!(registry.construct("Other", &with).unwrap().is_ok());
         assert!(registry.construct("Unknown", &with).is_none());
         assert!(registry.is_placeholder("Other") && !registry.is_placeholder("Twice"));
+    }
+
+    #[test]
+    fn a_constructor_that_panics_has_failed() {
+        let mut registry = Registry::new();
+        registry.add("Rash", |_| panic!("no such number"));
+        let gates = FeatureGates::default();
+        let constructed = registry.construct("Rash", &with(None, &gates));
+        assert_eq!(constructed.unwrap().unwrap_err(), "panicked: no such number");
     }
 
     #[derive(Debug, Default, PartialEq, Deserialize)]
