@@ -16,8 +16,8 @@ pub(super) fn run(
     err: &mut dyn Write,
 ) -> Result<End, Trouble> {
     let report = files.read(path)?;
+    problems(&path.display().to_string(), &report, err)?;
     let Some(config) = &report.config else {
-        problems(&path.display().to_string(), &report, err)?;
         return Ok(End::Found);
     };
     for warning in &report.warnings {

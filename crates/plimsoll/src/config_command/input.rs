@@ -3,7 +3,8 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use plimsoll::config_source::{ConfigSourceError, from_policy};
+use plimsoll::RunError;
+use plimsoll::config_source::{ConfigSourceError, first_extender, from_policy};
 use plimsoll_config::{
     ConfigError, ConfigKind, FeatureGates, Problem, SchedulerConfig, decode, decode_policy, load, plugin_hint,
 };
@@ -49,7 +50,7 @@ impl FileKind {
 pub(super) struct Report {
     /// What it is; none when that cannot be told.
     pub(super) kind: Option<FileKind>,
-    /// The configuration that it means, when nothing is wrong with it.
+    /// The configuration that it means, when it is a valid one, even if this program cannot start with it.
     pub(super) config: Option<SchedulerConfig>,
     /// What is wrong.
     pub(super) problems: Vec<Problem>,
@@ -159,9 +160,12 @@ impl Files {
             }
             Err(error) => problems.push(self.explain(&error)),
         }
+        if let Some(url) = first_extender(&config) {
+            problems.push(whole(RunError::ExtenderNotYet(url.to_owned()).to_string(), None));
+        }
         Report {
             kind: Some(kind),
-            config: problems.is_empty().then_some(config),
+            config: Some(config),
             problems,
             warnings,
         }

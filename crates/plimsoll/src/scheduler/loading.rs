@@ -9,7 +9,7 @@ use plimsoll_framework::Profile;
 
 use super::config_file::{self, Content};
 use super::{RunError, Scheduler, join, test_panic};
-use crate::config_source::{ConfigOptions, ConfigSource, ConfigSourceError, LoadedConfig, POLICY_KEY};
+use crate::config_source::{ConfigOptions, ConfigSource, ConfigSourceError, LoadedConfig, POLICY_KEY, first_extender};
 
 /// From this `-v` on the configuration is logged.
 const TELL_CONFIG: i32 = 2;
@@ -37,6 +37,9 @@ impl Loader {
             join(&for_tests, &mut loaded.config.profiles);
         } else {
             self.scheduler.complete(&mut loaded.config.profiles);
+        }
+        if let Some(url) = first_extender(&loaded.config) {
+            return Err(RunError::ExtenderNotYet(url.to_owned()));
         }
         let profiles = self.scheduler.assemble(&loaded.config)?;
         Ok((loaded, profiles))
