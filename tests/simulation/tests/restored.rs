@@ -50,6 +50,28 @@ fn after_the_store_was_restored_from_a_backup_everything_is_read_anew_and_schedu
 }
 
 #[test]
+fn a_binding_under_way_while_the_store_is_restored_leaves_no_claim_and_no_pod_behind() {
+    run(async {
+        let world = World::new(100);
+        let _first = world.start("replica-a", Setup::default()).await;
+        world.pass(5 * SECOND).await;
+        let _second = world.start("replica-b", Setup::default()).await;
+        let backup = with_a_backup(&world).await;
+        let slow = Action::Latency { millis: 4_000 };
+        world.server().faults().add(Rule::new(rules::bindings(), slow).times(2));
+        world.add_pod(workload::pod("lost", 200, 10));
+        world.pass(SECOND).await;
+        world.server().restore(backup).unwrap();
+        world.add_pod(workload::pod("big", 800, 10));
+        world
+            .until("the pod is placed", 240 * SECOND, || world.node_of("big").is_some())
+            .await;
+        world.check();
+        world.check_nothing_forgotten();
+    });
+}
+
+#[test]
 fn a_new_leader_starts_from_the_restored_store() {
     run(async {
         let world = World::new(98);

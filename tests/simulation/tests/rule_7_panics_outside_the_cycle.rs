@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_config::PluginRef;
-use plimsoll_framework::{Extensions, GateStatus, Plugin, PostBind, PreEnqueue};
+use plimsoll_framework::{
+    CycleContext, CycleState, Extensions, GateStatus, Plugin, PostBind, PreEnqueue, Reserve, Status,
+};
 use plimsoll_model::Pod;
 use plimsoll_simulation::world::{Setup, World};
 use plimsoll_simulation::{run, workload};
@@ -40,6 +42,17 @@ impl PreEnqueue for Fragile {
 impl PostBind for Fragile {
     fn post_bind(&self, pod: &Pod, _: &str) {
         assert!(!is_poison(pod), "post-bind");
+    }
+}
+
+impl Reserve for Fragile {
+    fn reserve(&self, cycle: CycleContext<'_>, _: &mut CycleState, _: &str) -> Result<(), Status> {
+        assert!(!is_poison(cycle.pod), "reserve");
+        Ok(())
+    }
+
+    fn unreserve(&self, pod: &Pod, _: &mut CycleState, _: &str) {
+        assert!(!is_poison(pod), "unreserve");
     }
 }
 
@@ -85,4 +98,9 @@ fn a_panic_in_pre_enqueue_costs_that_pod_alone() {
 #[test]
 fn a_panic_in_post_bind_costs_nothing() {
     others_are_placed(102, || Extensions::new().post_bind(Arc::new(Fragile)), 50);
+}
+
+#[test]
+fn a_panic_in_unreserve_after_one_in_reserve_costs_that_pod_alone() {
+    others_are_placed(104, || Extensions::new().reserve(Arc::new(Fragile)), 600);
 }
