@@ -23,7 +23,8 @@ impl SchedulerConfig {
     /// The configuration as a file of either kind. As kube-scheduler's, it is byte for byte what `--write-config-to` of
     /// kube-scheduler writes, and what only Plimsoll's own kind can say is left out.
     ///
-    /// kube-scheduler has no word for an unset `percentageOfNodesToScore`; it writes its default, 0.
+    /// One line differs: kube-scheduler writes 0 for a `percentageOfNodesToScore` that is unset. Here 0 is the adaptive
+    /// share and unset looks at all nodes, so that the field stays away.
     pub fn to_yaml(&self, kind: ConfigKind) -> String {
         yaml::write(&self.to_value(kind))
     }
@@ -56,14 +57,15 @@ impl SchedulerConfig {
             },
             "enableProfiling": draft.enable_profiling,
             "enableContentionProfiling": draft.enable_contention_profiling,
-            "percentageOfNodesToScore": draft.percentage_of_nodes_to_score.unwrap_or_default(),
             "podInitialBackoffSeconds": draft.pod_initial_backoff_seconds,
             "podMaxBackoffSeconds": draft.pod_max_backoff_seconds,
             "profiles": draft.profiles.iter().map(|own| profile(own, kind)).collect::<Value>(),
         });
-        if kind == ConfigKind::Plimsoll && draft.percentage_of_nodes_to_score.is_none() {
-            remove(&mut file, "percentageOfNodesToScore");
-        }
+        set(
+            &mut file,
+            "percentageOfNodesToScore",
+            draft.percentage_of_nodes_to_score.map(Value::from),
+        );
         set(&mut file, "extenders", list(&draft.extenders, extender));
         set(&mut file, "delayCacheUntilActive", flag(draft.delay_cache_until_active));
         file
@@ -81,12 +83,6 @@ fn single(number: f32) -> Value {
 fn set(object: &mut Value, field: &str, value: Option<Value>) {
     if let (Some(object), Some(value)) = (object.as_object_mut(), value) {
         object.insert(field.to_owned(), value);
-    }
-}
-
-fn remove(object: &mut Value, field: &str) {
-    if let Some(object) = object.as_object_mut() {
-        object.remove(field);
     }
 }
 

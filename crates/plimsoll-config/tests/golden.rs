@@ -1,5 +1,6 @@
 //! Every example file of kube-scheduler's kind, defaulted: equal to what kube-scheduler 1.36.3 itself writes for it with
-//! `--write-config-to` (`docs/running.md` tells how the golden files were made).
+//! `--write-config-to` (`docs/running.md` tells how the golden files were made), save that an unset share of nodes is not
+//! written.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,9 @@ fn files(path: &str) -> Vec<(String, String)> {
     files
 }
 
+/// What kube-scheduler writes for a share of nodes that no file mentions.
+const UNSET_SHARE: &str = "\npercentageOfNodesToScore: 0\n";
+
 #[test]
 fn defaulted_examples_are_what_kube_scheduler_writes() {
     let gates = FeatureGates::default();
@@ -36,10 +40,34 @@ fn defaulted_examples_are_what_kube_scheduler_writes() {
         }
         let config = loaded.validate().unwrap_or_else(|error| panic!("{name}: {error}"));
         let golden = fs::read_to_string(folder("tests/golden").join(name)).unwrap();
-        assert_eq!(config.to_yaml(ConfigKind::KubeScheduler), golden, "{name}");
+        let unset = config.percentage_of_nodes_to_score.is_none();
+        let expected = if unset {
+            golden.replace(UNSET_SHARE, "\n")
+        } else {
+            golden
+        };
+        assert_eq!(config.to_yaml(ConfigKind::KubeScheduler), expected, "{name}");
         compared += 1;
     }
     assert_eq!(compared, files("tests/golden").len());
+}
+
+#[test]
+fn a_share_that_is_unset_stays_unset_and_a_written_zero_stays_written() {
+    let gates = FeatureGates::default();
+    for (written, share) in [("", None), ("percentageOfNodesToScore: 0\n", Some(0))] {
+        for (version, kind) in [
+            ("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration"),
+            ("plimsoll.dev/v1alpha1", "SchedulerConfiguration"),
+        ] {
+            let config = load(&format!("apiVersion: {version}\nkind: {kind}\n{written}"), &gates).unwrap();
+            for kind in [ConfigKind::KubeScheduler, ConfigKind::Plimsoll] {
+                let again = load(&config.to_yaml(kind), &gates).unwrap();
+                assert_eq!(again.percentage_of_nodes_to_score, share);
+                assert_eq!(again, config);
+            }
+        }
+    }
 }
 
 #[test]

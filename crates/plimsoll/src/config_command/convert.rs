@@ -26,12 +26,7 @@ pub(super) fn run(
     let yaml = config.to_yaml(to);
     write!(out, "{yaml}")?;
     let written = files.report(&yaml).config;
-    // kube-scheduler's kind says 0 where no share of nodes is set, and means the same.
-    let lost: Vec<_> = written
-        .iter()
-        .flat_map(|written| diff(config, written))
-        .filter(|difference| !(difference.path == "percentageOfNodesToScore" && difference.from.is_none()))
-        .collect();
+    let lost: Vec<_> = written.iter().flat_map(|written| diff(config, written)).collect();
     for difference in &lost {
         writeln!(err, "left out, since this kind cannot say it: {}", difference.path)?;
     }

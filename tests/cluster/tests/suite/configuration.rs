@@ -57,12 +57,23 @@ fn written_by_original(program: &Path, dir: &WorkDir, file: &Path) -> anyhow::Re
     Ok(Err(serde_json::from_str(quoted).with_context(|| quoted.to_owned())?))
 }
 
-/// The same of ours. The arguments of `NodeResourcesFit` are judged when the plugin is made.
+/// The same of ours, with the share of nodes that only kube-scheduler writes when it is unset. The arguments of
+/// `NodeResourcesFit` are judged when the plugin is made.
 fn written_by_us(text: &str) -> Result<String, String> {
     let gates = FeatureGates::default();
     let config = load(text, &gates).map_err(|error| error.to_string())?;
     match fit_fault(&config, &gates) {
-        None => Ok(config.to_yaml(ConfigKind::KubeScheduler)),
+        None => {
+            let written = config.to_yaml(ConfigKind::KubeScheduler);
+            Ok(match config.percentage_of_nodes_to_score {
+                Some(_) => written,
+                None => written.replacen(
+                    "\npodInitialBackoffSeconds:",
+                    "\npercentageOfNodesToScore: 0\npodInitialBackoffSeconds:",
+                    1,
+                ),
+            })
+        }
         Some(fault) => Err(fault),
     }
 }
