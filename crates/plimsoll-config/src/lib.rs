@@ -3,7 +3,6 @@
 //! This crate holds plain values: nothing here reads a file, a clock or the environment.
 //! [`load`] turns the text of a configuration file into a [`SchedulerConfig`]; [`SchedulerConfig::to_yaml`] turns it back.
 
-mod choice;
 mod decode;
 mod difference;
 mod document;
@@ -26,7 +25,6 @@ mod suggest;
 mod validate;
 mod write;
 
-pub use choice::choose_profile;
 pub use decode::{
     API_VERSION, ConfigKind, ElectionOverrides, KIND, Loaded, PLIMSOLL_API_VERSION, PLIMSOLL_KIND, decode,
     decode_policy, load,

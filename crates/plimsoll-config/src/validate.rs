@@ -3,7 +3,6 @@
 mod affinity;
 mod args;
 mod extenders;
-mod names;
 mod profiles;
 
 #[cfg(test)]

@@ -1,9 +1,13 @@
+mod faults;
+
 use std::fmt;
 use std::sync::Arc;
 
 use compact_str::CompactString;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
+
+pub use self::faults::{label_key_faults, label_value_faults};
 
 /// Labels of an object, sorted by key; copies share them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -102,7 +106,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// Whether the text would be a name if it is not too long.
-pub(crate) fn has_name_letters(text: &str) -> bool {
+fn has_name_letters(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.first().is_some_and(u8::is_ascii_alphanumeric)
         && bytes.last().is_some_and(u8::is_ascii_alphanumeric)
@@ -116,7 +120,7 @@ fn is_dns_subdomain(text: &str) -> bool {
 }
 
 /// Whether the text would be a DNS subdomain if it is not too long.
-pub(crate) fn is_dns_name(text: &str) -> bool {
+fn is_dns_name(text: &str) -> bool {
     text.split('.').all(is_dns_part)
 }
 

@@ -41,7 +41,7 @@ pub use decode::{
 pub use footprint::Footprint;
 pub use host_port::{HostPort, Protocol};
 pub use image::normalised_image_name;
-pub use labels::{Labels, is_label_key, is_label_value};
+pub use labels::{Labels, is_label_key, is_label_value, label_key_faults, label_value_faults};
 pub use moment::Moment;
 pub use namespace::Namespace;
 pub use node::{Allocatable, AvoidedController, Node, NodeCondition, NodeImage, NodeSpec, NodeStatus};

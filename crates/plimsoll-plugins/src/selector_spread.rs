@@ -13,7 +13,7 @@ use plimsoll_framework::{
 use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex};
 use plimsoll_model::{Pod, PodQuery};
 
-use crate::workload_of_pod::{joined, pods_beside, selector_of_controller, services_of};
+use crate::workload_of_pod::{controller_of, joined, pods_beside, services_of};
 
 /// Name of the plugin that knows services, replication controllers, replica sets and stateful sets.
 pub const SELECTOR_SPREAD: &str = "SelectorSpread";
@@ -63,7 +63,8 @@ fn extensions(plugin: SelectorSpread) -> Extensions {
 impl SelectorSpread {
     /// The pods that are spread with this one; none when it belongs to no workload.
     fn alike(self, pod: &Pod, columns: &Columns) -> Option<PodQuery> {
-        let controller = self.controllers.then(|| selector_of_controller(pod, columns)).flatten();
+        let controller = self.controllers.then(|| controller_of(pod, columns)).flatten();
+        let controller = controller.map(|(_, selector)| selector);
         let selector = joined(services_of(pod, columns).chain(controller))?;
         Some(pods_beside(pod, selector, false))
     }

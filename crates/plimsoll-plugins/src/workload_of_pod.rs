@@ -9,14 +9,14 @@ pub(crate) fn services_of<'a>(pod: &'a Pod, columns: &'a Columns) -> impl Iterat
     services.filter(|service| service.matches(&pod.labels))
 }
 
-/// The selector of the replication controller, replica set or stateful set that controls a pod.
-pub(crate) fn selector_of_controller<'a>(pod: &Pod, columns: &'a Columns) -> Option<&'a LabelSelector> {
+/// The kind and the selector of the replication controller, replica set or stateful set that controls a pod.
+pub(crate) fn controller_of<'a>(pod: &Pod, columns: &'a Columns) -> Option<(WorkloadKind, &'a LabelSelector)> {
     let controller = pod.controller.as_deref()?;
     let kind = WorkloadKind::ALL.into_iter().find(|kind| {
         kind.as_str() == controller.kind && kind.owner_api_version() == Some(controller.api_version.as_str())
     })?;
     let name = ObjectName::new(pod.name.namespace.clone(), controller.name.clone());
-    columns.workload_selector(kind, &name)
+    Some((kind, columns.workload_selector(kind, &name)?))
 }
 
 /// What selects only pods that all of the selectors select; none when they ask for nothing.

@@ -1,11 +1,12 @@
 //! Selectors, as Kubernetes parses them.
 
 use compact_str::CompactString;
-use plimsoll_model::{LabelSelector, NodeAffinity, NodeSelectorTerm, Operator, Requirement};
+use plimsoll_model::{
+    LabelSelector, NodeAffinity, NodeSelectorTerm, Operator, Requirement, label_key_faults, label_value_faults,
+};
 use serde_json::{Value, json};
 
 use super::below;
-use super::names::{label_key_faults, label_value_faults};
 use crate::FieldError;
 
 const NODE_OPERATORS: [&str; 6] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::names::label_key_faults;
+use plimsoll_model::label_key_faults;
+
 use super::{affinity, below};
 use crate::{
     DefaultPreemptionArgs, DefaultSpreadConstraint, DefaultingType, DynamicResourcesArgs, FeatureGates, FieldError,

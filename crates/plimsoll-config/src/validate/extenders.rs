@@ -1,8 +1,7 @@
 use std::collections::BTreeSet;
 
-use plimsoll_model::is_extended_resource;
+use plimsoll_model::{is_extended_resource, label_key_faults};
 
-use super::names::label_key_faults;
 use crate::draft::Draft;
 use crate::{ExtenderConfig, FieldError};
 

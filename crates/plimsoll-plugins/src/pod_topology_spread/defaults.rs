@@ -3,9 +3,10 @@ use std::collections::BTreeMap;
 use compact_str::CompactString;
 use plimsoll_config::DefaultSpreadConstraint;
 use plimsoll_model::columns::Columns;
-use plimsoll_model::{LabelSelector, ObjectName, Pod, TopologySpreadConstraint, WhenUnsatisfiable, WorkloadKind};
+use plimsoll_model::{LabelSelector, Pod, TopologySpreadConstraint, WhenUnsatisfiable, WorkloadKind};
 
 use super::constraint::{Constraint, require};
+use crate::workload_of_pod::controller_of;
 
 /// kube-scheduler's own default constraints.
 pub(super) fn of_system() -> Vec<TopologySpreadConstraint> {
@@ -64,7 +65,7 @@ fn workload_selector(pod: &Pod, columns: &Columns) -> LabelSelector {
         .filter(|selector| selector.match_labels.iter().all(has))
         .flat_map(|selector| selector.match_labels.iter())
         .collect();
-    let controller = controller_selector(pod, columns);
+    let controller = controller_of(pod, columns);
     // Of a replication controller and a service with different values for a label, the controller wins.
     if let Some((WorkloadKind::ReplicationController, selector)) = controller {
         labels.extend(selector.match_labels.iter());
@@ -84,14 +85,4 @@ fn workload_selector(pod: &Pod, columns: &Columns) -> LabelSelector {
             .extend(other.match_expressions.iter().cloned());
     }
     selector
-}
-
-fn controller_selector<'a>(pod: &Pod, columns: &'a Columns) -> Option<(WorkloadKind, &'a LabelSelector)> {
-    let controller = pod.controller.as_deref()?;
-    let is_controller = |kind: &WorkloadKind| {
-        kind.as_str() == controller.kind && kind.owner_api_version() == Some(controller.api_version.as_str())
-    };
-    let kind = WorkloadKind::ALL.into_iter().find(is_controller)?;
-    let name = ObjectName::new(pod.name.namespace.clone(), controller.name.clone());
-    Some((kind, columns.workload_selector(kind, &name)?))
 }
