@@ -68,10 +68,13 @@ impl From<ScanError> for SyntaxError {
 
 impl<'t> Builder<'t> {
     fn next(&mut self) -> Result<Option<(Event<'t>, Position)>, SyntaxError> {
-        match self.parser.next_event() {
-            None => Ok(None),
-            Some(Ok((event, span))) => Ok(Some((event, position(&span)))),
-            Some(Err(error)) => Err(error.into()),
+        loop {
+            match self.parser.next_event() {
+                None => return Ok(None),
+                Some(Ok((Event::Comment(..), _))) => {}
+                Some(Ok((event, span))) => return Ok(Some((event, position(&span)))),
+                Some(Err(error)) => return Err(error.into()),
+            }
         }
     }
 

@@ -99,6 +99,16 @@ fn only_the_first_document_is_read() {
 }
 
 #[test]
+fn comments_change_nothing_wherever_they_stand() {
+    let bare = parse("a:\n- b: 1\n- [c, d]\n").unwrap().0;
+    let text = "# top\na: # behind a key\n# between\n- b: 1 # behind a value\n- [c, # in a list\n  d]\n# end\n";
+    let (commented, second) = parse(text).unwrap();
+    assert_eq!(commented.to_json(), bare.to_json());
+    assert_eq!(second, None);
+    assert_eq!(value("# nothing else\n"), Value::Null);
+}
+
+#[test]
 fn syntax_errors_tell_where() {
     let error = parse("a: 1\nb: [1, 2\n").unwrap_err();
     assert!(error.at.line >= 2, "{error:?}");
