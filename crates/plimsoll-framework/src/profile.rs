@@ -109,6 +109,9 @@ pub enum ProfileError {
         /// The name that it gives itself.
         plugin: String,
     },
+    /// The weights are such that kube-scheduler fears for the sum of scores: one is negative and not the last.
+    #[error("score plugins: total score of Score plugins could overflow")]
+    ScoreOverflow,
     /// The plugin refused its arguments.
     #[error("initializing plugin {plugin:?}: {cause}")]
     Construction {
@@ -154,6 +157,7 @@ impl Profile {
         let made = make(config, registry, gates)?;
         let lists = expansion::expand(&config.plugins, &made)?;
         let queue_sort = the_queue_sort(config, &lists, &made)?;
+        let score = scores(config, &lists, &made)?;
         let bind = of(lists.at("BindPlugin"), &made, |extensions| &extensions.bind);
         if bind.is_empty() {
             return Err(ProfileError::NoBind {
@@ -188,7 +192,7 @@ impl Profile {
                 &extensions.post_filter
             }),
             pre_score: of(lists.at("PreScorePlugin"), &made, |extensions| &extensions.pre_score),
-            score: scores(config, &lists, &made)?,
+            score,
             reserve: of(lists.at("ReservePlugin"), &made, |extensions| &extensions.reserve),
             permit: of(lists.at("PermitPlugin"), &made, |extensions| &extensions.permit),
             pre_bind: of(lists.at("PreBindPlugin"), &made, |extensions| &extensions.pre_bind),
@@ -250,7 +254,7 @@ fn the_queue_sort(
 }
 
 fn scores(config: &ProfileConfig, lists: &Lists<'_>, made: &Made<'_>) -> Result<Vec<WeightedScore>, ProfileError> {
-    let weights = expansion::weights(&config.plugins);
+    let weights = expansion::weights(&config.plugins, made)?;
     let plugins = of(lists.at("ScorePlugin"), made, |extensions| &extensions.score);
     let weighted = plugins.into_iter().map(|plugin| match weights.get(plugin.name()) {
         Some(weight) => Ok(WeightedScore {

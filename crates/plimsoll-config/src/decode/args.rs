@@ -219,15 +219,19 @@ fn resources(object: &mut Object<'_>) -> Vec<ResourceWeight> {
 
 fn shape(object: &mut Object<'_>) -> Vec<UtilizationShapePoint> {
     let point = |cursor: Cursor<'_>| {
-        let mut object = cursor.object()?;
-        let point = UtilizationShapePoint {
-            utilization: object.int32("utilization").unwrap_or_default(),
-            score: object.int32("score").unwrap_or_default(),
+        // A null is a point too, as in Go.
+        let mut point = UtilizationShapePoint {
+            utilization: 0,
+            score: 0,
         };
-        object.finish();
-        Some(point)
+        if let Some(mut object) = cursor.object() {
+            point.utilization = object.int32("utilization").unwrap_or_default();
+            point.score = object.int32("score").unwrap_or_default();
+            object.finish();
+        }
+        point
     };
-    object.items("shape").into_iter().filter_map(point).collect()
+    object.items("shape").into_iter().map(point).collect()
 }
 
 fn pod_topology_spread(object: &mut Object<'_>) -> PodTopologySpreadArgs {

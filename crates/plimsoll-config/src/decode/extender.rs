@@ -6,7 +6,10 @@ const DEFAULT_TIMEOUT: GoDuration = GoDuration::from_secs(5);
 
 pub(super) fn extender(cursor: Cursor<'_>) -> ExtenderConfig {
     let Some(mut object) = cursor.object() else {
-        return ExtenderConfig::default();
+        return ExtenderConfig {
+            http_timeout: DEFAULT_TIMEOUT,
+            ..ExtenderConfig::default()
+        };
     };
     let extender = ExtenderConfig {
         url_prefix: object.text("urlPrefix").unwrap_or_default(),

@@ -175,6 +175,22 @@ fn json_is_read_and_extender_certificates_are_unpacked() {
 }
 
 #[test]
+fn a_null_in_a_list_is_an_item_with_its_defaults() {
+    let config = loaded("extenders:\n- null\n");
+    assert_eq!(config.extenders[0].http_timeout, GoDuration::from_secs(5));
+    let config = loaded(
+        "profiles:\n- pluginConfig:\n  - name: NodeResourcesFit\n    args:\n      scoringStrategy:\n        \
+         type: RequestedToCapacityRatio\n        requestedToCapacityRatio:\n          shape: [null, {utilization: 100, score: 10}]\n",
+    );
+    let Some(PluginArgs::NodeResourcesFit(args)) = config.profiles[0].args_of("NodeResourcesFit") else {
+        panic!("no arguments");
+    };
+    let strategy = args.scoring_strategy.as_ref().unwrap();
+    let shape = strategy.requested_to_capacity_ratio.as_ref().unwrap();
+    assert_eq!((shape.len(), shape[0].utilization, shape[0].score), (2, 0, 0));
+}
+
+#[test]
 fn file_sets_are_merged_with_the_defaults() {
     let config = loaded(
         "profiles:\n- plugins:\n    multiPoint:\n      enabled: [{name: Mine}, {name: NodeAffinity, weight: 9}, {name: Mine}]\n      disabled: [{name: ImageLocality}, {name: DefaultBinder}]\n",

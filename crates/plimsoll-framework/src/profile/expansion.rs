@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_config::{PluginSet, Plugins};
 
 use super::ProfileError;
-use crate::Extensions;
+use crate::{Extensions, MAX_NODE_SCORE};
 
 /// The plugins that were made, by name.
 pub(super) type Made<'a> = BTreeMap<&'a str, Extensions>;
@@ -138,15 +138,27 @@ fn expanded<'a>(
     Ok(list)
 }
 
-/// What multiplies the plugins' scores: as the `score` set says, else as `multiPoint` does; 0 counts as 1. Thirty-two bits
-/// each, the weighted sum cannot overflow.
-pub(super) fn weights(plugins: &Plugins) -> BTreeMap<&str, i64> {
+/// What multiplies the plugins' scores: as the `score` set says, else as `multiPoint` does; 0 counts as 1.
+///
+/// Thirty-two bits each, the weighted sum cannot overflow. kube-scheduler's check against that refuses any weight that
+/// follows a negative sum, since the room it thinks is left wraps around; so does this one.
+pub(super) fn weights<'a>(plugins: &'a Plugins, made: &Made<'_>) -> Result<BTreeMap<&'a str, i64>, ProfileError> {
     let mut weights = BTreeMap::new();
+    let mut total = 0_i64;
     for plugin in plugins.score.enabled.iter().chain(&plugins.multi_point.enabled) {
-        let weight = if plugin.weight == 0 { 1 } else { plugin.weight };
-        weights.entry(plugin.name.as_str()).or_insert_with(|| i64::from(weight));
+        let scores = made.get(plugin.name.as_str()).is_some_and(|made| made.score.is_some());
+        if !scores || weights.contains_key(plugin.name.as_str()) {
+            continue;
+        }
+        let weight = i64::from(if plugin.weight == 0 { 1 } else { plugin.weight });
+        let most = weight * MAX_NODE_SCORE;
+        if most > i64::MAX.wrapping_sub(total) {
+            return Err(ProfileError::ScoreOverflow);
+        }
+        total += most;
+        weights.insert(plugin.name.as_str(), weight);
     }
-    weights
+    Ok(weights)
 }
 
 impl Point {

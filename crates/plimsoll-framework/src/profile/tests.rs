@@ -110,6 +110,18 @@ fn a_weight_of_zero_counts_as_one() {
 }
 
 #[test]
+fn a_negative_weight_is_refused_unless_it_is_the_last_or_made_up_for_before() {
+    let weighing = |first, second| assemble([("Sort", 0), ("Bind", 0), ("F1", first), ("F2", second)]).map(|_| ());
+    assert_eq!(weighing(-5, 1), Err(ProfileError::ScoreOverflow));
+    assert_eq!(weighing(1, -5), Ok(()));
+    assert_eq!(weighing(9, -5), Ok(()));
+    assert_eq!(
+        ProfileError::ScoreOverflow.to_string(),
+        "score plugins: total score of Score plugins could overflow"
+    );
+}
+
+#[test]
 fn a_profile_that_cannot_work_is_refused_in_the_words_of_kube_scheduler() {
     let cases: [(&[(&str, i32)], &str); 7] = [
         (
