@@ -70,7 +70,7 @@ pub enum CycleMessage {
         /// The pod's trace.
         trace: TraceContext,
     },
-    /// From a worker: exactly one for each [`WriteJob::Bind`].
+    /// From a worker: exactly one for each [`WriteJob::Bind`](crate::binding_workers::WriteJob::Bind).
     BindAnswered {
         /// The claim.
         claim: ClaimId,
@@ -79,7 +79,7 @@ pub enum CycleMessage {
         /// The trace that went out with the binding.
         trace: TraceContext,
     },
-    /// From a worker: exactly one for each [`WriteJob::Read`].
+    /// From a worker: exactly one for each [`WriteJob::Read`](crate::binding_workers::WriteJob::Read).
     ReadAnswered {
         /// The claim.
         claim: ClaimId,
@@ -88,7 +88,7 @@ pub enum CycleMessage {
         /// The trace that went out with the read.
         trace: TraceContext,
     },
-    /// From a worker: exactly one for each [`WriteJob::Status`].
+    /// From a worker: exactly one for each [`WriteJob::Status`](crate::binding_workers::WriteJob::Status).
     StatusAnswered {
         /// The pod.
         uid: Uid,

@@ -158,8 +158,8 @@ fn default_preemption(object: &mut Object<'_>) -> DefaultPreemptionArgs {
 fn dynamic_resources(object: &mut Object<'_>, gates: &FeatureGates) -> DynamicResourcesArgs {
     let default = DynamicResourcesArgs::with_gates(gates);
     DynamicResourcesArgs {
-        filter_timeout: object.duration("filterTimeout").or(default.filter_timeout),
-        binding_timeout: object.duration("bindingTimeout").or(default.binding_timeout),
+        filter_timeout: object.duration_or_null("filterTimeout").or(default.filter_timeout),
+        binding_timeout: object.duration_or_null("bindingTimeout").or(default.binding_timeout),
     }
 }
 

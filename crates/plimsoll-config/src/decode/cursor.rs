@@ -207,7 +207,10 @@ impl<'t> Cursor<'t> {
     }
 
     pub(super) fn duration(&self) -> Option<GoDuration> {
-        let text = self.text()?;
+        let text = match &self.node.value {
+            Value::Null => String::new(),
+            _ => self.text()?,
+        };
         text.parse().map_err(|error| self.wrong(&format!("{error}"))).ok()
     }
 
@@ -291,7 +294,15 @@ impl<'t> Object<'t> {
         self.get(field)?.float("float64")
     }
 
+    /// A null is read as an empty text, which is no duration, as in Go.
     pub(super) fn duration(&mut self, field: &'static str) -> Option<GoDuration> {
+        self.known.push(field);
+        let entry = self.entries.iter().rfind(|entry| entry.key == field)?;
+        self.below(field, &entry.value).duration()
+    }
+
+    /// As [`Object::duration`] where a null is as if left out.
+    pub(super) fn duration_or_null(&mut self, field: &'static str) -> Option<GoDuration> {
         self.get(field)?.duration()
     }
 

@@ -175,6 +175,18 @@ fn json_is_read_and_extender_certificates_are_unpacked() {
 }
 
 #[test]
+fn a_null_is_no_duration_save_where_one_may_be_absent() {
+    let error = refused("leaderElection:\n  leaseDuration: null\n").to_string();
+    assert!(error.contains("time: invalid duration \"\""), "{error}");
+    let config =
+        loaded("profiles:\n- pluginConfig:\n  - name: DynamicResources\n    args:\n      filterTimeout: null\n");
+    assert_eq!(
+        config.profiles[0].args_of("DynamicResources"),
+        PluginArgs::default_of("DynamicResources", &FeatureGates::default()).as_ref()
+    );
+}
+
+#[test]
 fn a_null_in_a_list_is_an_item_with_its_defaults() {
     let config = loaded("extenders:\n- null\n");
     assert_eq!(config.extenders[0].http_timeout, GoDuration::from_secs(5));
