@@ -174,14 +174,11 @@ impl Plugins {
     }
 
     /// Of the sets as a file writes them: the plugins that it enables by name, sorted. A `multiPoint` that begins with
-    /// the whole list of defaults, as kube-scheduler's `--write-config-to` leaves it, restates them and asks for nothing.
+    /// the whole list of defaults, less those it disables, as kube-scheduler's `--write-config-to` leaves it, restates them
+    /// and asks for nothing.
     pub fn enabled_by_name(&self, gates: &FeatureGates) -> Vec<String> {
         let defaults = Self::default_profile(gates).multi_point.enabled;
-        let restated = if self.multi_point.enabled.starts_with(&defaults) {
-            defaults.len()
-        } else {
-            0
-        };
+        let restated = self.restated(&defaults);
         let points = self.sets().filter(|(point, _)| *point != "multiPoint");
         let listed = points.flat_map(|(_, set)| &set.enabled);
         let mut names: Vec<String> = listed
@@ -191,6 +188,25 @@ impl Plugins {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// How many entries at the head of `multiPoint` are the defaults once more, save those it disables; other weights do
+    /// not matter.
+    fn restated(&self, defaults: &[PluginRef]) -> usize {
+        let PluginSet { enabled, disabled } = &self.multi_point;
+        if disabled.iter().any(|name| name == "*") {
+            return 0;
+        }
+        let kept = defaults.iter().filter(|plugin| !disabled.contains(&plugin.name));
+        let mut listed = enabled.iter();
+        let mut count = 0;
+        for plugin in kept {
+            if listed.next().is_none_or(|listed| listed.name != plugin.name) {
+                return 0;
+            }
+            count += 1;
+        }
+        count
     }
 }
 
@@ -206,6 +222,18 @@ mod tests {
         plugins.multi_point.enabled.push(PluginRef::new("Mine", 1));
         plugins.filter.enabled.push(PluginRef::new("VolumeZone", 0));
         assert_eq!(plugins.enabled_by_name(&gates), ["Mine", "VolumeZone"]);
+        plugins.filter.enabled.clear();
+        plugins.multi_point.enabled[4].weight = 10;
+        plugins.multi_point.disabled = vec!["ImageLocality".to_owned()];
+        plugins
+            .multi_point
+            .enabled
+            .retain(|plugin| plugin.name != "ImageLocality");
+        assert_eq!(plugins.enabled_by_name(&gates), ["Mine"]);
+        plugins.multi_point.disabled = vec!["*".to_owned()];
+        assert!(plugins.enabled_by_name(&gates).contains(&"VolumeZone".to_owned()));
+        plugins.filter.enabled.push(PluginRef::new("VolumeZone", 0));
+        plugins.multi_point.disabled.clear();
         plugins.multi_point.enabled = vec![PluginRef::new("NodeName", 0)];
         assert_eq!(plugins.enabled_by_name(&gates), ["NodeName", "VolumeZone"]);
     }
