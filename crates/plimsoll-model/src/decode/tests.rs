@@ -7,6 +7,9 @@ use crate::{
     PodPhase, PreemptionPolicy, Protocol, Quantity, Toleration, VolumeKind, WhenUnsatisfiable,
 };
 
+mod kinds;
+mod status;
+
 const RUNNING_POD: &str = include_str!("tests/running_pod.json");
 const NODE: &str = include_str!("tests/node.json");
 
@@ -328,102 +331,6 @@ fn affinity_spread_gates_and_claims_are_whole() {
 }
 
 #[test]
-fn a_status_is_kept_while_it_changes_what_the_pod_occupies() {
-    let resized = |in_effect: &str, allocated: &str, condition: &Value| {
-        let requests = json!({"requests": {"cpu": in_effect}});
-        pod_with(&json!({
-            "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
-            "status": {
-                "conditions": [condition],
-                "containerStatuses": [
-                    {"name": "c", "resources": requests, "allocatedResources": {"cpu": allocated}},
-                    {"name": "gone", "resources": requests},
-                    {"name": "c2"},
-                ],
-            },
-        }))
-    };
-    let pending = |reason: &str| json!({"type": "PodResizePending", "status": "True", "reason": reason});
-    let cases = [
-        ("1", "1", json!({}), 0, 1000),
-        ("500m", "500m", json!({}), 0, 1000),
-        ("1500m", "1", json!({}), 1, 1500),
-        ("1", "2", pending("Deferred"), 1, 2000),
-        ("500m", "500m", pending("Infeasible"), 1, 500),
-        ("1", "1", pending("Infeasible"), 0, 1000),
-    ];
-    for (in_effect, allocated, condition, kept, occupied) in cases {
-        let pod = resized(in_effect, allocated, &condition);
-        assert_eq!(
-            pod.status.container_statuses.len(),
-            kept,
-            "{in_effect} {allocated} {condition}"
-        );
-        assert_eq!(
-            Footprint::of(&pod).requests.milli_cpu,
-            occupied,
-            "{in_effect} {allocated} {condition}"
-        );
-    }
-}
-
-#[test]
-fn words_of_a_later_api_do_not_make_an_object_unreadable() {
-    let pod = pod_with(&json!({
-        "spec": {
-            "preemptionPolicy": "Later",
-            "tolerations": [{"operator": "Later", "effect": "Later"}],
-            "containers": [{"restartPolicy": "Later", "ports": [{"hostPort": 1, "protocol": "Later"}]}],
-            "volumes": [{"name": "v", "later": {}}],
-            "topologySpreadConstraints": [
-                {"whenUnsatisfiable": "Later", "nodeAffinityPolicy": "Later", "nodeTaintsPolicy": null},
-            ],
-        },
-        "status": {"phase": "Later"},
-    }));
-    assert_eq!(pod.spec.preemption_policy, PreemptionPolicy::PreemptLowerPriority);
-    assert_eq!(pod.status.phase, PodPhase::Unknown);
-    let spread = &pod.spec.topology_spread_constraints[0];
-    assert_eq!(spread.when_unsatisfiable, WhenUnsatisfiable::DoNotSchedule);
-    assert_eq!(spread.node_affinity_policy, Some(NodeInclusionPolicy::Ignore));
-    let taints = json!([{"key": "a"}, {"key": "b", "effect": "Later"}]);
-    let metadata = json!({"name": "n", "uid": "1", "resourceVersion": "1"});
-    let node = decode_node(
-        json!({"metadata": metadata, "spec": {"taints": taints}})
-            .to_string()
-            .as_bytes(),
-    )
-    .unwrap();
-    assert!(node.spec.taints.iter().all(|taint| !taint.effect.rules_out()));
-}
-
-#[test]
-fn of_init_containers_only_sidecars_have_a_status_that_counts() {
-    let restarting = |policy: &str| {
-        pod_with(&json!({
-            "spec": {"initContainers": [{"name": "i", "restartPolicy": policy}]},
-            "status": {"initContainerStatuses": [{"name": "i", "resources": {"requests": {"cpu": "1"}}}]},
-        }))
-    };
-    assert_eq!(restarting("Always").status.container_statuses.len(), 1);
-    assert_eq!(Footprint::of(&restarting("Always")).requests.milli_cpu, 1000);
-    assert_eq!(restarting("").status.container_statuses.len(), 0);
-}
-
-#[test]
-fn a_status_of_the_whole_pod_is_kept_while_it_says_something_new() {
-    let given = |cpu: &str| {
-        pod_with(&json!({
-            "spec": {"resources": {"requests": {"cpu": "2"}}},
-            "status": {"resources": {"requests": {"cpu": cpu}}, "allocatedResources": {"cpu": cpu}},
-        }))
-    };
-    assert!(given("2").status.pod_level.is_none());
-    assert!(given("3").status.pod_level.is_some());
-    assert_eq!(Footprint::of(&given("3")).requests.milli_cpu, 3000);
-}
-
-#[test]
 fn an_object_that_cannot_be_read_can_still_be_named() {
     let json = br#"{"metadata":{"namespace":"a","name":"b","uid":"c","resourceVersion":"7","labels":3},"spec":[]}"#;
     let error = decode_pod(json).unwrap_err();
@@ -538,64 +445,4 @@ fn what_needs_declared_features_is_kept() {
         [true, false]
     );
     assert!(restarts(&pod.spec.init_containers[0]));
-}
-
-#[test]
-fn of_a_namespace_the_labels_are_kept() {
-    let object = json!({"metadata": {"name": "shop", "uid": "1", "resourceVersion": "7", "labels": {"team": "a"}},
-        "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}});
-    let namespace = decode_namespace(object.to_string().as_bytes()).unwrap();
-    assert_eq!((namespace.name.as_str(), namespace.uid.as_str()), ("shop", "1"));
-    assert_eq!(namespace.resource_version.as_u64(), 7);
-    assert_eq!(namespace.labels.get("team"), Some("a"));
-    assert!(decode_namespace(br#"{"metadata":{"name":"shop"}}"#).is_err());
-}
-
-#[test]
-fn of_a_workload_the_selector_is_kept() {
-    let labels = LabelSelector::of_labels([("app", "web")].into_iter().collect());
-    let map = json!({"app": "web"});
-    let selector = json!({"matchLabels": {"app": "web"}});
-    let cases = [
-        (WorkloadKind::Service, &map, Some(&labels)),
-        (WorkloadKind::ReplicationController, &map, Some(&labels)),
-        (WorkloadKind::ReplicaSet, &selector, Some(&labels)),
-        (WorkloadKind::StatefulSet, &selector, Some(&labels)),
-        (WorkloadKind::Service, &json!({}), None),
-        (WorkloadKind::Service, &json!(null), None),
-        (WorkloadKind::ReplicationController, &json!(null), None),
-        (WorkloadKind::ReplicaSet, &json!({}), Some(&LabelSelector::default())),
-        (WorkloadKind::ReplicaSet, &json!(null), None),
-    ];
-    for (kind, selector, expected) in cases {
-        let object = json!({"metadata": {"namespace": "shop", "name": "w", "uid": "1", "resourceVersion": "7"},
-            "spec": {"selector": selector, "replicas": 3, "template": {"spec": {}}}});
-        let workload = decode_workload_selector(kind, object.to_string().as_bytes()).unwrap();
-        assert_eq!(workload.selector.as_ref(), expected, "{kind} {selector}");
-        assert_eq!((workload.kind, workload.name.to_string()), (kind, "shop/w".to_owned()));
-        assert_eq!((workload.uid.as_str(), workload.resource_version.as_u64()), ("1", 7));
-    }
-    let error = decode_workload_selector(WorkloadKind::Service, b"{}").unwrap_err();
-    assert!(error.to_string().starts_with("cannot decode Service: "), "{error}");
-}
-
-#[test]
-fn controllers_that_a_node_asks_to_avoid_are_kept() {
-    let avoided = |annotation: &str| {
-        let metadata = json!({"name": "n", "uid": "u", "resourceVersion": "1",
-            "annotations": {"other": "x", "scheduler.alpha.kubernetes.io/preferAvoidPods": annotation}});
-        let node = decode_node(json!({ "metadata": metadata }).to_string().as_bytes()).unwrap();
-        let controllers = node.avoided_controllers.into_iter();
-        controllers
-            .map(|avoided| format!("{} {}", avoided.kind, avoided.uid))
-            .collect::<Vec<_>>()
-    };
-    let entry = r#"{"podSignature":{"podController":{"apiVersion":"v1","kind":"ReplicationController","name":"foo",
-        "uid":"abc","controller":true}},"evictionTime":"2016-01-01T00:00:00Z","reason":"r","message":"m"}"#;
-    assert_eq!(
-        avoided(&format!(r#"{{"preferAvoidPods":[{entry},{{}}]}}"#)),
-        ["ReplicationController abc"]
-    );
-    assert_eq!(avoided("not json"), [] as [&str; 0]);
-    assert_eq!(avoided("{}"), [] as [&str; 0]);
 }
