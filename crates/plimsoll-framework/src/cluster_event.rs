@@ -14,6 +14,28 @@ pub enum EventResource {
     Pod,
     /// A node.
     Node,
+    /// A volume.
+    PersistentVolume,
+    /// A claim of a volume.
+    PersistentVolumeClaim,
+    /// What CSI drivers say of a node.
+    CsiNode,
+    /// A CSI driver.
+    CsiDriver,
+    /// A volume attached to a node.
+    VolumeAttachment,
+    /// What room a CSI driver has where.
+    CsiStorageCapacity,
+    /// A class of volumes.
+    StorageClass,
+    /// A claim of devices.
+    ResourceClaim,
+    /// Devices of a node or pool.
+    ResourceSlice,
+    /// A class of devices.
+    DeviceClass,
+    /// A scheduling group.
+    PodGroup,
     /// A namespace; kube-scheduler has no such event.
     Namespace,
     /// What selects the pods of a workload; kube-scheduler has no such event.
@@ -63,6 +85,11 @@ impl Action {
     /// Whether the two sets share a bit.
     pub fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    /// Whether this set has every bit of the other.
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
     }
 
     fn name(self) -> &'static str {
@@ -124,6 +151,28 @@ impl ClusterEvent {
         }
     }
 
+    /// Whether a plugin that registered this hears of `incoming`. As in kube-scheduler, a generic `Update` is not heard
+    /// by who registered only some updates, and a wildcard only by who registered the wildcard.
+    pub fn matches(self, incoming: Self) -> bool {
+        if self.is_wildcard() {
+            return true;
+        }
+        let same = match self.resource {
+            EventResource::Wildcard => true,
+            EventResource::Pod => matches!(
+                incoming.resource,
+                EventResource::Pod | EventResource::AssignedPod | EventResource::UnschedulablePod
+            ),
+            resource => resource == incoming.resource,
+        };
+        same && self.action.intersects(incoming.action) && incoming.action.0 <= self.action.0
+    }
+
+    /// Whether this is about such objects and has all of these bits.
+    pub fn covers(self, resource: EventResource, action: Action) -> bool {
+        self.resource == resource && self.action.contains(action)
+    }
+
     /// Whether this is the event that concerns every waiting pod.
     pub fn is_wildcard(self) -> bool {
         self.resource == EventResource::Wildcard && self.action == Action::ALL
@@ -141,6 +190,17 @@ impl fmt::Display for ClusterEvent {
             EventResource::UnschedulablePod => "UnschedulablePod",
             EventResource::Pod => "Pod",
             EventResource::Node => "Node",
+            EventResource::PersistentVolume => "PersistentVolume",
+            EventResource::PersistentVolumeClaim => "PersistentVolumeClaim",
+            EventResource::CsiNode => "storage.k8s.io/CSINode",
+            EventResource::CsiDriver => "storage.k8s.io/CSIDriver",
+            EventResource::VolumeAttachment => "storage.k8s.io/VolumeAttachment",
+            EventResource::CsiStorageCapacity => "storage.k8s.io/CSIStorageCapacity",
+            EventResource::StorageClass => "storage.k8s.io/StorageClass",
+            EventResource::ResourceClaim => "resource.k8s.io/ResourceClaim",
+            EventResource::ResourceSlice => "resource.k8s.io/ResourceSlice",
+            EventResource::DeviceClass => "resource.k8s.io/DeviceClass",
+            EventResource::PodGroup => "scheduling.k8s.io/PodGroup",
             EventResource::Namespace => "Namespace",
             EventResource::Workload(WorkloadKind::Service) => "Service",
             EventResource::Workload(WorkloadKind::ReplicationController) => "ReplicationController",
@@ -155,6 +215,69 @@ impl fmt::Display for ClusterEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_registration_hears_what_kube_scheduler_lets_it_hear() {
+        let on = ClusterEvent::new;
+        let some = Action::UPDATE_NODE_LABEL | Action::UPDATE_NODE_TAINT;
+        let cases = [
+            (
+                on(EventResource::Node, Action::ADD | some),
+                on(EventResource::Node, Action::ADD),
+                true,
+            ),
+            (
+                on(EventResource::Node, some),
+                on(EventResource::Node, Action::UPDATE_NODE_LABEL),
+                true,
+            ),
+            (
+                on(EventResource::Node, some),
+                on(EventResource::Node, Action::UPDATE),
+                false,
+            ),
+            (
+                on(EventResource::Node, Action::UPDATE),
+                on(EventResource::Node, Action::UPDATE),
+                true,
+            ),
+            (
+                on(EventResource::Node, Action::ADD),
+                on(EventResource::Node, Action::DELETE),
+                false,
+            ),
+            (
+                on(EventResource::Pod, Action::ADD),
+                on(EventResource::AssignedPod, Action::ADD),
+                true,
+            ),
+            (
+                on(EventResource::Pod, Action::ADD),
+                on(EventResource::UnschedulablePod, Action::ADD),
+                true,
+            ),
+            (
+                on(EventResource::AssignedPod, Action::ADD),
+                on(EventResource::UnschedulablePod, Action::ADD),
+                false,
+            ),
+            (
+                on(EventResource::Wildcard, Action::ADD),
+                on(EventResource::Node, Action::ADD),
+                true,
+            ),
+            (
+                on(EventResource::Wildcard, Action::ADD),
+                ClusterEvent::labelled("x"),
+                false,
+            ),
+            (ClusterEvent::labelled("x"), ClusterEvent::labelled("y"), true),
+            (on(EventResource::Node, Action::ALL), ClusterEvent::labelled("y"), false),
+        ];
+        for (registered, incoming, heard) in cases {
+            assert_eq!(registered.matches(incoming), heard, "{registered:?} {incoming:?}");
+        }
+    }
 
     #[test]
     fn labels_are_those_of_kube_scheduler_and_made_alike_where_it_has_none() {

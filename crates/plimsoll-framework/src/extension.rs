@@ -9,7 +9,10 @@ use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::{Moment, Pod};
 use smallvec::SmallVec;
 
-use crate::{CycleState, EffectReply, EffectRequest, FilterPass, MAX_NODE_SCORE, PostFilter, ReasonCode, Status};
+use crate::{
+    CycleState, EffectReply, EffectRequest, EnqueueExtensions, FilterPass, MAX_NODE_SCORE, PostFilter, ReasonCode,
+    Status,
+};
 
 /// A named piece of scheduling behaviour. What it takes part in is what it puts into its [`Extensions`].
 pub trait Plugin: Send + Sync + 'static {
@@ -310,6 +313,8 @@ macro_rules! extensions {
 extensions! {
     /// Orders the active queue.
     queue_sort: QueueSort,
+    /// Says which events bring back the pods that it rejects.
+    enqueue: EnqueueExtensions,
     /// Gates pods.
     pre_enqueue: PreEnqueue,
     /// Asks for counts.

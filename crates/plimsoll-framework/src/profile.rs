@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plimsoll_config::{FeatureGates, MatchRule, ProfileBackoff, ProfileConfig};
 
 use crate::{
-    Bind, Construction, EffectFilter, Extensions, Filter, Permit, PostBind, PostFilter, PreBind, PreEnqueue, PreFilter,
-    PreScore, Prepare, QueueSort, Registry, Reserve, Score,
+    Bind, Construction, EffectFilter, Extensions, Filter, Permit, PluginEvents, PostBind, PostFilter, PreBind,
+    PreEnqueue, PreFilter, PreScore, Prepare, QueueSort, Registry, Reserve, Score,
 };
 
 mod expansion;
@@ -36,6 +36,8 @@ pub struct Profile {
     pub not_there_yet: Vec<String>,
     /// Orders the active queue.
     pub queue_sort: Arc<dyn QueueSort>,
+    /// What the plugins that may reject a pod listen to, in the order of their names.
+    pub events: Vec<PluginEvents>,
     /// Gates.
     pub pre_enqueue: Vec<Arc<dyn PreEnqueue>>,
     /// Those that ask for counts, whichever point they are enabled at.
@@ -181,6 +183,7 @@ impl Profile {
             percentage_of_nodes_to_score: config.percentage_of_nodes_to_score,
             not_there_yet: not_there_yet(config, registry),
             queue_sort,
+            events: events(&lists, &made),
             pre_enqueue: of(lists.at("PreEnqueuePlugin"), &made, |extensions| {
                 &extensions.pre_enqueue
             }),
@@ -266,6 +269,22 @@ fn scores(config: &ProfileConfig, lists: &Lists<'_>, made: &Made<'_>) -> Result<
         }),
     });
     weighted.collect()
+}
+
+/// What plugins listen to that may reject a pod: a score alone never does.
+fn events(lists: &Lists<'_>, made: &Made<'_>) -> Vec<PluginEvents> {
+    let rejecting = [
+        "PreEnqueuePlugin",
+        "PreFilterPlugin",
+        "FilterPlugin",
+        "ReservePlugin",
+        "PermitPlugin",
+    ];
+    let names: BTreeSet<&str> = rejecting.iter().flat_map(|point| lists.at(point)).copied().collect();
+    names
+        .into_iter()
+        .filter_map(|name| Some(PluginEvents::new(name, made.get(name)?.enqueue.clone())))
+        .collect()
 }
 
 fn not_there_yet(config: &ProfileConfig, registry: &Registry) -> Vec<String> {

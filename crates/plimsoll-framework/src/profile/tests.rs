@@ -449,3 +449,10 @@ fn a_plugin_asks_for_counts_whenever_it_is_enabled_at_any_point() {
     assert_eq!(count(PluginSet::default()), 1);
     assert_eq!(count(set(&[], &["Counting"])), 0);
 }
+
+#[test]
+fn only_plugins_that_may_reject_a_pod_are_asked_what_could_help_it() {
+    let profile = assemble([("F2", 0), ("Sort", 0), ("Idle", 0), ("F1", 0), ("Bind", 0)]).unwrap();
+    let listening: Vec<_> = profile.events.iter().map(PluginEvents::plugin).collect();
+    assert_eq!(listening, ["F1", "F2"]);
+}
