@@ -417,6 +417,7 @@ impl ProfileBuilder {
             backoff: None,
             percentage_of_nodes_to_score: None,
             not_there_yet: Vec::new(),
+            events: Vec::new(),
             queue_sort: Arc::new(Arrival),
             pre_enqueue: Vec::new(),
             pre_filter: Vec::new(),
