@@ -157,7 +157,8 @@ impl Profile {
             return Err(ProfileError::NotThereYet { plugin: plugin.clone() });
         }
         let made = make(config, registry, gates)?;
-        let lists = expansion::expand(&config.plugins, &made)?;
+        let mut lists = expansion::expand(&config.plugins, &made)?;
+        lists.add_guards(registry.guards());
         let queue_sort = the_queue_sort(config, &lists, &made)?;
         let score = scores(config, &lists, &made)?;
         let bind = of(lists.at("BindPlugin"), &made, |extensions| &extensions.bind);
@@ -218,7 +219,8 @@ fn make<'a>(config: &'a ProfileConfig, registry: &Registry, gates: &FeatureGates
         }
     }
     let mut made = Made::new();
-    for name in expansion::needed(&config.plugins).collect::<BTreeSet<_>>() {
+    let named: BTreeSet<&str> = expansion::needed(&config.plugins).chain(registry.guards()).collect();
+    for name in named {
         let with = Construction {
             args: config.args_of(name),
             gates,
@@ -289,10 +291,12 @@ fn events(lists: &Lists<'_>, made: &Made<'_>) -> Vec<PluginEvents> {
 
 fn not_there_yet(config: &ProfileConfig, registry: &Registry) -> Vec<String> {
     let defaults = config.plugins.multi_point.enabled.iter();
-    defaults
-        .filter(|plugin| registry.is_placeholder(&plugin.name))
-        .map(|plugin| plugin.name.clone())
-        .collect()
+    let defaults: Vec<&str> = defaults
+        .map(|plugin| plugin.name.as_str())
+        .filter(|name| registry.is_placeholder(name))
+        .collect();
+    let guards = registry.guards().filter(|name| !defaults.contains(name));
+    defaults.iter().copied().chain(guards).map(str::to_owned).collect()
 }
 
 impl fmt::Debug for Profile {

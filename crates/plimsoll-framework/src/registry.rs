@@ -37,6 +37,7 @@ pub type PluginConstructor = Box<dyn Fn(&Construction<'_>) -> Result<Extensions,
 pub struct Registry {
     constructors: BTreeMap<&'static str, PluginConstructor>,
     placeholders: BTreeSet<&'static str>,
+    guards: BTreeSet<&'static str>,
 }
 
 impl Registry {
@@ -52,6 +53,7 @@ impl Registry {
         constructor: impl Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync + 'static,
     ) {
         self.placeholders.remove(name);
+        self.guards.remove(name);
         self.constructors.insert(name, Box::new(constructor));
     }
 
@@ -64,6 +66,22 @@ impl Registry {
     ) {
         self.add(name, constructor);
         self.placeholders.insert(name);
+    }
+
+    /// Adds a placeholder that stands in every profile, also in one that does not name it: what it holds back must never be
+    /// placed as if the plugin were not needed.
+    pub fn add_guard(
+        &mut self,
+        name: &'static str,
+        constructor: impl Fn(&Construction<'_>) -> Result<Extensions, String> + Send + Sync + 'static,
+    ) {
+        self.add_placeholder(name, constructor);
+        self.guards.insert(name);
+    }
+
+    /// Names of the placeholders that stand in every profile, in order.
+    pub(crate) fn guards<'a>(&self) -> impl Iterator<Item = &'a str> {
+        self.guards.iter().map(|name| -> &'a str { name })
     }
 
     /// Names in order.

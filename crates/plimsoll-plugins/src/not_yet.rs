@@ -27,6 +27,10 @@ pub const RESOURCE_CLAIMS: &str =
 pub const SCHEDULING_GROUP: &str = "pod has a scheduling group, and this version of Plimsoll does not place groups of \
                                     pods yet (GangScheduling)";
 
+/// It is behind a gate, and holds its pods back whatever the gate says: a member of a group that is placed on its own may
+/// be what a group must never be, a half of it.
+const GANG_SCHEDULING: &str = "GangScheduling";
+
 /// A plugin that is not there yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Missing {
@@ -87,7 +91,7 @@ const PLACEHOLDERS: [Placeholder; 9] = [
     },
     Placeholder {
         missing: Missing {
-            plugin: "GangScheduling",
+            plugin: GANG_SCHEDULING,
             what: "pods of a scheduling group are not placed",
         },
         need: Some(scheduling_group),
@@ -126,7 +130,12 @@ pub fn missing() -> &'static [Missing] {
 /// Registers every placeholder under the name of the plugin it stands for.
 pub(crate) fn add_to(registry: &mut Registry) {
     for placeholder in &PLACEHOLDERS {
-        registry.add_placeholder(placeholder.missing.plugin, |_| Ok(placeholder.extensions()));
+        let Missing { plugin, .. } = placeholder.missing;
+        if plugin == GANG_SCHEDULING {
+            registry.add_guard(plugin, |_| Ok(placeholder.extensions()));
+        } else {
+            registry.add_placeholder(plugin, |_| Ok(placeholder.extensions()));
+        }
     }
 }
 
@@ -344,6 +353,27 @@ mod tests {
             .filter(|name| listed.contains(name))
             .collect();
         assert_eq!(listed, in_order);
+    }
+
+    #[test]
+    fn a_group_is_held_back_in_every_profile_whatever_its_gate_says() {
+        let gates = FeatureGates::default();
+        let assemble = |plugins: Plugins| {
+            let config = ProfileConfig {
+                plugins,
+                ..ProfileConfig::default()
+            };
+            Profile::assemble(&config, &crate::registry(), &gates).unwrap()
+        };
+        let mut without = Plugins::default_profile(&gates);
+        without.pre_filter.disabled = vec!["*".to_owned()];
+        for plugins in [Plugins::default_profile(&gates), without] {
+            let profile = assemble(plugins);
+            let last = profile.pre_filter.last().map(|plugin| plugin.name());
+            assert_eq!(last, Some("GangScheduling"));
+            assert!(profile.not_there_yet.iter().any(|name| name == "GangScheduling"));
+            assert!(profile.events.iter().any(|events| events.plugin() == "GangScheduling"));
+        }
     }
 
     #[test]

@@ -57,6 +57,16 @@ impl<'a> Lists<'a> {
         position.map_or(&[], |position| &self.0[position])
     }
 
+    /// Puts these behind the pre-filters that the profile names.
+    pub(super) fn add_guards(&mut self, guards: impl Iterator<Item = &'a str>) {
+        let pre_filters = POINTS.iter().zip(&mut self.0);
+        for (_, list) in pre_filters.filter(|(point, _)| point.plugin_type == "PreFilterPlugin") {
+            let missing: Vec<&str> = guards.filter(|name| !list.contains(name)).collect();
+            list.extend(missing);
+            return;
+        }
+    }
+
     /// Whether the plugin is at any point.
     pub(super) fn contains(&self, name: &str) -> bool {
         self.0.iter().any(|list| list.contains(&name))

@@ -13,6 +13,7 @@ fn beyond_reach() -> Vec<(PodFixture, &'static str)> {
     vec![
         (pod("volume").volume_claim("data"), "volume claims"),
         (pod("device").resource_claim("gpu"), "resource claims"),
+        (pod("member").group("gang"), "scheduling group"),
     ]
 }
 
