@@ -164,7 +164,8 @@ pub trait PreScore: Plugin {
 pub enum Normalize {
     /// Raw scores are in range already.
     No,
-    /// `score * 100 / max` in integers; reversed: 100 minus that. A maximum of 0 leaves 0, or 100 when reversed.
+    /// `score * 100 / max` in integers; reversed: 100 minus that. A maximum of 0 or less leaves scores as they are, or
+    /// makes them 100 when reversed.
     Default {
         /// Whether the highest raw score is the worst.
         reverse: bool,
@@ -175,13 +176,15 @@ impl Normalize {
     /// Normalises a column of scores.
     pub fn apply(self, scores: &mut [i64]) {
         let Self::Default { reverse } = self else { return };
-        let max = scores.iter().copied().max().unwrap_or(0);
+        let max = scores.iter().copied().max().unwrap_or(0).max(0);
+        // Wraps where Go does: what comes of it is out of range, and told.
+        let share = |score: i64| score.wrapping_mul(MAX_NODE_SCORE) / max;
         for score in scores {
             *score = match (max, reverse) {
                 (0, true) => MAX_NODE_SCORE,
                 (0, false) => *score,
-                (_, false) => *score * MAX_NODE_SCORE / max,
-                (_, true) => MAX_NODE_SCORE - *score * MAX_NODE_SCORE / max,
+                (_, false) => share(*score),
+                (_, true) => MAX_NODE_SCORE.wrapping_sub(share(*score)),
             };
         }
     }
@@ -349,11 +352,16 @@ mod tests {
 
     #[test]
     fn normalizing_is_integer_arithmetic_with_the_zero_cases_of_kube_scheduler() {
-        let cases: [(&[i64], bool, &[i64]); 4] = [
+        let cases: [(&[i64], bool, &[i64]); 9] = [
             (&[1, 2, 3], false, &[33, 66, 100]),
             (&[1, 2, 3], true, &[67, 34, 0]),
             (&[0, 0], false, &[0, 0]),
             (&[0, 0], true, &[100, 100]),
+            (&[-3, -1], false, &[-3, -1]),
+            (&[-3, -1], true, &[100, 100]),
+            (&[-1, 0], false, &[-1, 0]),
+            (&[-1, 2], false, &[-50, 100]),
+            (&[i64::MAX, 0], false, &[0, 0]),
         ];
         for (raw, reverse, expected) in cases {
             let mut scores = raw.to_vec();

@@ -11,6 +11,7 @@ mod cycle_state;
 mod effect;
 mod extension;
 mod guard;
+mod object_change;
 mod per_node;
 mod post_filter;
 mod profile;
@@ -31,6 +32,7 @@ pub use extension::{
     Prepare, QueueOrder, QueueSort, Reasons, Reserve, Restriction, Score,
 };
 pub use guard::guarded;
+pub use object_change::ObjectChange;
 pub use per_node::{PerNodeFilter, PerNodeRejection, PerNodeScore};
 pub use post_filter::{Nomination, PostFilter, PostFilterOutcome, Rejections};
 pub use profile::{Profile, ProfileError, WeightedScore};

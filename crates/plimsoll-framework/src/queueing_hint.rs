@@ -49,6 +49,13 @@ pub enum QueueingHint {
     Queue,
 }
 
+impl QueueingHint {
+    /// `Queue` if it may help.
+    pub fn queue_if(may_help: bool) -> Self {
+        if may_help { Self::Queue } else { Self::Skip }
+    }
+}
+
 /// Says which events may change a plugin's mind about a pod that it rejected. Only asked of plugins that can reject one:
 /// those enabled at pre-enqueue, pre-filter, filter, reserve or permit.
 pub trait EnqueueExtensions: Plugin {

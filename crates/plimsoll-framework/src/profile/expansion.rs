@@ -59,11 +59,11 @@ impl<'a> Lists<'a> {
 
     /// Puts these behind the pre-filters that the profile names.
     pub(super) fn add_guards(&mut self, guards: impl Iterator<Item = &'a str>) {
-        let pre_filters = POINTS.iter().zip(&mut self.0);
-        for (_, list) in pre_filters.filter(|(point, _)| point.plugin_type == "PreFilterPlugin") {
+        let mut lists = POINTS.iter().zip(&mut self.0);
+        let pre_filters = lists.find(|(point, _)| point.plugin_type == "PreFilterPlugin");
+        if let Some((_, list)) = pre_filters {
             let missing: Vec<&str> = guards.filter(|name| !list.contains(name)).collect();
             list.extend(missing);
-            return;
         }
     }
 
