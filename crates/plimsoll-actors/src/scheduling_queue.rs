@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_client::Clock;
-use plimsoll_framework::ClusterEvent;
+use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Pod, Seq, Uid};
 use plimsoll_queue::{Outcome, Place, PoppedPod, SchedulingQueue as Queue};
 use plimsoll_telemetry::Metrics;
@@ -44,8 +44,8 @@ pub enum QueueMessage {
         /// The pod's trace.
         trace: TraceContext,
     },
-    /// From the cycle: something of the scheduler's own that may let a waiting pod fit.
-    Observe(ClusterEvent),
+    /// From the cycle: something of the scheduler's own that may let a waiting pod fit, and the objects behind it.
+    Observe(ClusterEvent, EventObjects),
     /// From a plugin through the cycle: try these pods now.
     Activate(Vec<Uid>),
     /// From the alarm: a backoff or a longest wait may be over.
@@ -67,7 +67,7 @@ impl Summary for QueueMessage {
             }
             Self::Ready => "Ready".to_owned(),
             Self::Settle { uid, outcome, .. } => format!("Settle {uid} {outcome:?}"),
-            Self::Observe(event) => format!("Observe {event}"),
+            Self::Observe(event, _) => format!("Observe {event}"),
             Self::Activate(uids) => format!("Activate {uids:?}"),
             Self::Tick => "Tick".to_owned(),
             Self::StopPopping => "StopPopping".to_owned(),
@@ -199,7 +199,7 @@ impl Actor for SchedulingQueue {
                     tracing::error!(%uid, %error, "Pod could not be taken back into the queue");
                 }
             }),
-            QueueMessage::Observe(event) => state.queue.observe(event, now),
+            QueueMessage::Observe(event, objects) => state.queue.observe(event, objects, now),
             QueueMessage::Activate(uids) => state.queue.activate(&uids, now),
             QueueMessage::Tick => {
                 state.alarm.rang();

@@ -1,10 +1,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
-use plimsoll_framework::ClusterEvent;
+use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::Seq;
 
 use crate::record::Record;
-use crate::worth::Objects;
+use crate::worth::Happening;
 
 /// More events than this are not kept for attempts under way: a pod popped before the oldest is tried again.
 const CAPACITY: usize = 100_000;
@@ -18,25 +18,35 @@ pub(crate) enum Audience {
     PriorityAtMost(i32),
     /// One pod, by its arrival number: an update of its own, or a forced activation.
     One(u64),
+    /// Every pod but the one with this arrival number: that a claim of its own came apart does not help it.
+    Others(u64),
 }
 
 /// An event with all that decides whether it is worth a retry.
 #[derive(Debug, Clone)]
 pub(crate) struct Occurrence {
     pub(crate) event: ClusterEvent,
-    pub(crate) objects: Objects,
+    pub(crate) objects: EventObjects,
     pub(crate) audience: Audience,
     /// Its place in the order of changes; nothing for an event of the scheduler's own.
     pub(crate) seq: Option<Seq>,
 }
 
 impl Occurrence {
+    pub(crate) fn happening(&self) -> Happening<'_> {
+        Happening {
+            event: self.event,
+            objects: &self.objects,
+        }
+    }
+
     /// Whether it speaks to the pod.
     pub(crate) fn concerns(&self, record: &Record) -> bool {
         match self.audience {
             Audience::Everyone => true,
             Audience::PriorityAtMost(priority) => record.pod.priority() <= priority,
             Audience::One(arrival) => record.arrival == arrival,
+            Audience::Others(arrival) => record.arrival != arrival,
         }
     }
 
@@ -112,7 +122,7 @@ mod tests {
     fn occurrence(seq: u64) -> Occurrence {
         Occurrence {
             event: ClusterEvent::labelled("test"),
-            objects: Objects::None,
+            objects: EventObjects::None,
             audience: Audience::Everyone,
             seq: Some(Seq::new(seq)),
         }

@@ -18,7 +18,6 @@ mod config;
 mod event;
 mod event_log;
 mod heap;
-mod interest;
 mod metrics;
 mod outcome;
 mod place;
@@ -31,7 +30,7 @@ mod worth;
 pub use config::QueueConfig;
 
 pub use event::{UpdateEvents, node_update_events, pod_update_events};
-pub use metrics::QueueMetrics;
+pub use metrics::{HintError, QueueMetrics, Wakeups};
 pub use outcome::{Outcome, PoppedPod, QueueError, SET_ASIDE_MESSAGE};
 pub use place::{Counts, Place};
 pub use queue::SchedulingQueue;

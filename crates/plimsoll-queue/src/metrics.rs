@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use plimsoll_framework::ClusterEvent;
+use plimsoll_framework::{ClusterEvent, QueueingHint};
+use plimsoll_model::{ObjectName, Pod};
 
 /// The queues that `queue_incoming_pods_total` tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,6 +33,38 @@ pub struct QueueMetrics {
     pub incoming: Vec<((&'static str, String), u64)>,
     /// Changes of the gauge `unschedulable_pods` by `plugin` and `profile`; never zero.
     pub unschedulable: Vec<((&'static str, String), i64)>,
+    /// How often which `plugin` was asked about which `event` and gave which `hint` (`Queue`, `QueueSkip` or `Error`): the
+    /// observations of `queueing_hint_execution_duration_seconds`. The queue has no clock to tell how long they took.
+    pub hints: Vec<((String, String, &'static str), u64)>,
+    /// Some of the hints that failed, to be logged.
+    pub hint_errors: Vec<HintError>,
+    /// What came of asking.
+    pub wakeups: Wakeups,
+}
+
+/// What came of asking plugins about events. A pod that waits longer than it has to, and one that is tried in vain, are
+/// both seen here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wakeups {
+    /// Hints asked for.
+    pub asked: u64,
+    /// Pods that an event woke and that were placed by the next attempt.
+    pub useful: u64,
+    /// Pods that an event woke and that were rejected again.
+    pub wasted: u64,
+}
+
+/// A plugin could not say whether an event helps a pod; it was taken for a yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HintError {
+    /// Which plugin.
+    pub plugin: &'static str,
+    /// The event's label.
+    pub event: String,
+    /// The pod, or one of those that are like it.
+    pub pod: ObjectName,
+    /// What the plugin said.
+    pub error: String,
 }
 
 /// Counts as they happen.
@@ -41,6 +74,11 @@ pub(crate) struct Tally {
     unschedulable: BTreeMap<(&'static str, u16), i64>,
     /// Of profiles whose numbers mean others by now.
     named: BTreeMap<(&'static str, String), i64>,
+    pub(crate) hints: HintTally,
+    /// Pods woken by an event that the next attempt placed.
+    pub(crate) useful: u64,
+    /// Pods woken by an event that the next attempt rejected.
+    pub(crate) wasted: u64,
 }
 
 impl Tally {
@@ -68,9 +106,59 @@ impl Tally {
         incoming.sort_unstable();
         let changed = std::mem::take(&mut self.named).into_iter();
         let unschedulable = changed.filter(|(_, difference)| *difference != 0).collect();
+        let hints = std::mem::take(&mut self.hints);
         QueueMetrics {
             incoming,
             unschedulable,
+            wakeups: Wakeups {
+                asked: hints.calls.values().sum(),
+                useful: std::mem::take(&mut self.useful),
+                wasted: std::mem::take(&mut self.wasted),
+            },
+            hints: hints.named(),
+            hint_errors: hints.errors,
         }
+    }
+}
+
+/// What plugins answered when they were asked about events.
+#[derive(Debug, Default)]
+pub(crate) struct HintTally {
+    calls: HashMap<(&'static str, ClusterEvent, &'static str), u64, FixedState>,
+    errors: Vec<HintError>,
+}
+
+impl HintTally {
+    /// No more errors than this are kept between two reports: a broken plugin must not fill the log.
+    const ERRORS: usize = 8;
+
+    pub(crate) fn count(&mut self, plugin: &'static str, event: ClusterEvent, answer: &Result<QueueingHint, String>) {
+        let label = match answer {
+            Ok(QueueingHint::Queue) => "Queue",
+            Ok(QueueingHint::Skip) => "QueueSkip",
+            Err(_) => "Error",
+        };
+        *self.calls.entry((plugin, event, label)).or_insert(0) += 1;
+    }
+
+    pub(crate) fn note_error(&mut self, plugin: &'static str, event: ClusterEvent, pod: &Pod, error: String) {
+        if self.errors.len() < Self::ERRORS {
+            self.errors.push(HintError {
+                plugin,
+                event: event.to_string(),
+                pod: pod.name.clone(),
+                error,
+            });
+        }
+    }
+
+    fn named(&self) -> Vec<((String, String, &'static str), u64)> {
+        let mut named: Vec<_> = self
+            .calls
+            .iter()
+            .map(|((plugin, event, hint), count)| (((*plugin).to_owned(), event.to_string(), *hint), *count))
+            .collect();
+        named.sort_unstable();
+        named
     }
 }

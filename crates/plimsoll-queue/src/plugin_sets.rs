@@ -32,9 +32,9 @@ impl PluginSet {
         !self.pending.is_empty()
     }
 
-    /// The plugins that answered `Pending`.
-    pub(crate) fn pending(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.pending.iter().copied()
+    /// Whether this plugin answered `Pending`.
+    pub(crate) fn is_pending(&self, plugin: &str) -> bool {
+        self.pending.contains(&plugin)
     }
 
     /// Every plugin, each once.
@@ -53,13 +53,6 @@ impl PluginSet {
 /// The number of a set; equal sets have one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PluginSetId(u32);
-
-impl PluginSetId {
-    /// The answer for this set.
-    pub(crate) fn of(self, answers: &[bool]) -> bool {
-        answers.get(self.0 as usize).copied().unwrap_or(true)
-    }
-}
 
 /// All sets seen. Waiting pods share a handful of them, so that a pod keeps four bytes rather than names.
 #[derive(Debug)]
@@ -97,11 +90,6 @@ impl PluginSets {
         &self.sets[id.0 as usize]
     }
 
-    /// The answer for each set, to be looked up with [`PluginSetId::of`].
-    pub(crate) fn map(&self, of: impl FnMut(&PluginSet) -> bool) -> Vec<bool> {
-        self.sets.iter().map(Arc::as_ref).map(of).collect()
-    }
-
     /// The set with one more plugin.
     pub(crate) fn with(&mut self, id: PluginSetId, plugin: &'static str) -> PluginSetId {
         self.intern(self.get(id).with(plugin))
@@ -130,6 +118,7 @@ mod tests {
     fn a_plugin_in_both_halves_is_named_once() {
         let set = PluginSet::new(&["A"], &["A", "P"]);
         assert_eq!(set.iter().collect::<Vec<_>>(), ["A", "P"]);
-        assert_eq!(set.pending().collect::<Vec<_>>(), ["A", "P"]);
+        assert!(set.is_pending("A") && set.is_pending("P"));
+        assert!(!PluginSet::new(&["A"], &["P"]).is_pending("A"));
     }
 }

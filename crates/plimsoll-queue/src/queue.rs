@@ -3,7 +3,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use plimsoll_framework::{ClusterEvent, Plugin, Profile, ProfileIndex, QueueOrder, QueueSort};
+use plimsoll_framework::{ClusterEvent, EventObjects, Plugin, Profile, ProfileIndex, QueueOrder, QueueSort};
 use plimsoll_model::{Labels, Moment, Pod, Seq, Uid};
 
 use crate::event_log::{Audience, EventLog, Occurrence};
@@ -12,8 +12,8 @@ use crate::metrics::{IncomingQueue, Tally};
 use crate::plugin_sets::{PluginSet, PluginSets};
 use crate::record::State;
 use crate::records::{Records, Slot};
-use crate::worth::{Objects, Worth};
-use crate::{Counts, Outcome, Place, PoppedPod, QueueConfig, QueueError, QueueMetrics, backoff, worth};
+use crate::worth::Worth;
+use crate::{Counts, Outcome, Place, PoppedPod, QueueConfig, QueueError, QueueMetrics, backoff};
 
 mod changes;
 #[cfg(test)]
@@ -189,12 +189,18 @@ impl SchedulingQueue {
         Ok(())
     }
 
-    /// Hears of an event that the cycle made itself, for example `AssignedPodDelete` for the room of a released claim.
-    pub fn observe(&mut self, event: ClusterEvent, now: Moment) {
+    /// Hears of an event that the cycle made itself, for example `AssignedPodDelete` for the room of a released claim. As
+    /// in kube-scheduler, that does not help the pod itself whose claim it was.
+    pub fn observe(&mut self, event: ClusterEvent, objects: EventObjects, now: Moment) {
+        let own = match &objects {
+            EventObjects::Pod { old: Some(pod), .. } => self.records.find(&pod.uid),
+            _ => None,
+        };
+        let audience = own.map_or(Audience::Everyone, |slot| Audience::Others(self.records[slot].arrival));
         let occurrence = Occurrence {
             event,
-            objects: Objects::None,
-            audience: Audience::Everyone,
+            objects,
+            audience,
             seq: None,
         };
         self.announce(occurrence, now);
@@ -208,7 +214,7 @@ impl SchedulingQueue {
             match self.records[slot].state {
                 State::Parked { .. } => self.enter_active(slot, FORCE_ACTIVATE, now),
                 State::Backoff { .. } | State::ErrorBackoff { .. } => self.leave_backoff(slot, FORCE_ACTIVATE, now),
-                State::InFlight { gone: false, .. } => self.note_for(slot, FORCE_ACTIVATE, Objects::None),
+                State::InFlight { gone: false, .. } => self.note_for(slot, FORCE_ACTIVATE, EventObjects::None),
                 _ => {}
             }
         }
@@ -272,7 +278,7 @@ impl SchedulingQueue {
     }
 
     /// What the events that an attempt may have missed are worth to its pod.
-    fn replay(&self, slot: Slot, plugins: &PluginSet, mark: Option<u64>, judged_at: Seq) -> Worth {
+    fn replay(&mut self, slot: Slot, plugins: &PluginSet, mark: Option<u64>, judged_at: Seq) -> Worth {
         let record = &self.records[slot];
         // Never happens as long as the cycle applies changes up to the pop before it judges.
         if judged_at < record.popped_seq {
@@ -286,14 +292,11 @@ impl SchedulingQueue {
         } else {
             Worth::AfterBackoff
         };
+        let profile = self.profiles.get(usize::from(record.profile)).map(Arc::as_ref);
         let mut best = Worth::Skip;
         for missed in events.filter(|event| event.unknown_at(judged_at) && event.concerns(record)) {
-            best = best.max(worth::worth_requeuing(
-                &record.pod,
-                plugins,
-                missed.event,
-                &missed.objects,
-            ));
+            let happening = missed.happening();
+            best = best.max(happening.worth(profile, &record.pod, plugins, &mut self.tally.hints));
             if best >= most {
                 break;
             }

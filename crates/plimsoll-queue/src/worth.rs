@@ -1,9 +1,7 @@
-use std::sync::Arc;
+use plimsoll_framework::{Action, ClusterEvent, EventObjects, PluginEvents, Profile, QueueingHint, guarded};
+use plimsoll_model::Pod;
 
-use plimsoll_framework::{Action, ClusterEvent};
-use plimsoll_model::{Node, Pod};
-
-use crate::interest;
+use crate::metrics::HintTally;
 use crate::plugin_sets::PluginSet;
 
 /// What an event is worth to a waiting pod, in rising order.
@@ -17,75 +15,116 @@ pub(crate) enum Worth {
     Immediately,
 }
 
-/// The objects behind an event, before and after.
-#[derive(Debug, Clone)]
-pub(crate) enum Objects {
-    /// The event has none.
-    None,
-    /// A pod.
-    Pod {
-        old: Option<Arc<Pod>>,
-        new: Option<Arc<Pod>>,
-    },
-    /// A node.
-    Node {
-        #[expect(dead_code, reason = "read by queueing hints")]
-        old: Option<Arc<Node>>,
-        #[expect(dead_code, reason = "read by queueing hints")]
-        new: Option<Arc<Node>>,
-    },
+/// What happened, as far as it decides what it is worth.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Happening<'a> {
+    pub(crate) event: ClusterEvent,
+    pub(crate) objects: &'a EventObjects,
 }
 
-impl Objects {
-    /// Whether a pod has been told to go.
-    pub(crate) fn show_a_departure(&self) -> bool {
-        match self {
-            Self::Pod {
-                old: Some(old),
-                new: Some(new),
-            } => new.is_terminating() && !old.is_terminating(),
-            _ => false,
-        }
-    }
-
+impl Happening<'_> {
     /// Whether this is a change of that pod's own spec.
-    pub(crate) fn change_spec_of(&self, pod: &Pod) -> bool {
-        match self {
-            Self::Pod {
+    pub(crate) fn changes_spec_of(&self, pod: &Pod) -> bool {
+        self.own_update(pod).is_some_and(|(old, new)| old.spec != new.spec)
+    }
+
+    fn own_update(&self, pod: &Pod) -> Option<(&Pod, &Pod)> {
+        match self.objects {
+            EventObjects::Pod {
                 old: Some(old),
                 new: Some(new),
-            } => new.uid == pod.uid && old.spec != new.spec,
-            _ => false,
+            } if new.uid == pod.uid => Some((old, new)),
+            _ => None,
+        }
+    }
+
+    /// The generic update of a pod that leaves its spec alone is mostly our own condition coming back: a plugin that hears
+    /// of everything would have the pod retried for ever.
+    fn echoes(&self, pod: &Pod) -> bool {
+        self.event.action == Action::UPDATE && self.own_update(pod).is_some_and(|(old, new)| old.spec == new.spec)
+    }
+
+    /// What it is worth to a pod that these plugins rejected or hold back, asking them as kube-scheduler does: one that the
+    /// profile does not know of may be helped by anything.
+    pub(crate) fn worth(
+        &self,
+        profile: Option<&Profile>,
+        pod: &Pod,
+        rejected_by: &PluginSet,
+        hints: &mut HintTally,
+    ) -> Worth {
+        // A pod that no plugin rejected failed for reasons that no event speaks of.
+        if rejected_by.is_empty() || self.event.is_wildcard() {
+            return Worth::AfterBackoff;
+        }
+        if self.echoes(pod) {
+            return Worth::Skip;
+        }
+        let Some(profile) = profile else {
+            return Worth::AfterBackoff;
+        };
+        let mut worth = Worth::Skip;
+        for plugin in rejected_by.iter() {
+            let helps = match listener(profile, plugin) {
+                Some(listener) => listener.listens_to(self.event) && self.ask(listener, plugin, pod, hints),
+                None => true,
+            };
+            if helps && rejected_by.is_pending(plugin) {
+                return Worth::Immediately;
+            }
+            if helps && !rejected_by.has_pending() {
+                return Worth::AfterBackoff;
+            }
+            if helps {
+                worth = Worth::AfterBackoff;
+            }
+        }
+        worth
+    }
+
+    /// A plugin that does not know, or panics at the pod, must not keep it parked.
+    fn ask(&self, listener: &PluginEvents, plugin: &'static str, pod: &Pod, hints: &mut HintTally) -> bool {
+        let answer = guarded(|| listener.hint(self.event, pod, self.objects));
+        let answer = answer.unwrap_or_else(|panic| Err(format!("panicked: {panic}")));
+        hints.count(plugin, self.event, &answer);
+        match answer {
+            Ok(hint) => hint == QueueingHint::Queue,
+            Err(error) => {
+                hints.note_error(plugin, self.event, pod, error);
+                true
+            }
         }
     }
 }
 
-/// What an event is worth to a pod that these plugins rejected or hold back.
-///
-/// The place of queueing hints: today every plugin answers that any event of a sort it listens to may help the pod, and
-/// that of its own updates those may help that changed something a plugin reads.
-pub(crate) fn worth_requeuing(pod: &Pod, rejected_by: &PluginSet, event: ClusterEvent, objects: &Objects) -> Worth {
-    // A pod that no plugin rejected failed for reasons that no event speaks of.
-    if rejected_by.is_empty() || event.is_wildcard() {
-        return Worth::AfterBackoff;
-    }
-    let may_help = |plugin: &str| match objects {
-        Objects::Pod {
-            old: Some(old),
-            new: Some(new),
-        } if new.uid == pod.uid => own_update_may_help(event, old, new),
-        _ => interest::may_help(plugin, event, objects),
-    };
-    if rejected_by.pending().any(may_help) {
-        Worth::Immediately
-    } else if rejected_by.iter().any(may_help) {
-        Worth::AfterBackoff
-    } else {
-        Worth::Skip
-    }
+/// What a plugin of the profile listens to.
+fn listener<'a>(profile: &'a Profile, plugin: &str) -> Option<&'a PluginEvents> {
+    let at = profile.events.binary_search_by(|events| events.plugin().cmp(plugin));
+    at.ok().map(|at| &profile.events[at])
 }
 
-/// The generic update is mostly our own condition coming back: taking it for a change would retry the pod forever.
-fn own_update_may_help(event: ClusterEvent, old: &Pod, new: &Pod) -> bool {
-    event.action != Action::UPDATE || old.spec != new.spec
+/// Whether an event of that sort can be worth something to pods of the profile that these plugins rejected.
+pub(crate) fn may_be_worth(profile: Option<&Profile>, rejected_by: &PluginSet, event: ClusterEvent) -> bool {
+    let Some(profile) = profile else { return true };
+    rejected_by.is_empty()
+        || event.is_wildcard()
+        || rejected_by
+            .iter()
+            .any(|plugin| listener(profile, plugin).is_none_or(|listener| listener.listens_to(event)))
+}
+
+/// Whether some plugin of some profile listens to such events; if not they are neither kept nor looked at.
+pub(crate) fn can_help_anybody<'a>(mut profiles: impl Iterator<Item = &'a Profile>, event: ClusterEvent) -> bool {
+    let listens = |profile: &Profile| profile.events.iter().any(|events| events.listens_to(event));
+    event.is_wildcard() || profiles.any(listens)
+}
+
+/// Whether a plugin that holds pods back listens to such events in some profile. Those are the events that make it look at
+/// its pods again.
+pub(crate) fn gate_listens<'a>(
+    mut profiles: impl Iterator<Item = &'a Profile>,
+    plugin: &str,
+    event: ClusterEvent,
+) -> bool {
+    profiles.any(|profile| listener(profile, plugin).is_some_and(|listener| listener.listens_to(event)))
 }

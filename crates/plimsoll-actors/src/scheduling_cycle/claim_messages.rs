@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_client::{BindReply, PatchReply, PodRead};
 use plimsoll_engine::{Claim, ClaimId, ClaimState, Notice};
-use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventResource};
+use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventObjects, EventResource};
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::Outcome as QueueOutcome;
 
@@ -75,9 +75,15 @@ impl SchedulingCycleState {
                 self.settle(&pod, QueueOutcome::Dropped);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
-            Notice::Released { .. } => {
+            Notice::Released { pod, node } => {
                 let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
-                self.queue.tell(QueueMessage::Observe(freed));
+                let mut placed = Pod::clone(&pod);
+                placed.spec.node_name = Some(node);
+                let objects = EventObjects::Pod {
+                    old: Some(Arc::new(placed)),
+                    new: None,
+                };
+                self.queue.tell(QueueMessage::Observe(freed, objects));
             }
         }
     }

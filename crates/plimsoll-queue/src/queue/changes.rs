@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use plimsoll_framework::{Action, ClusterEvent, EventResource};
+use plimsoll_framework::{Action, ClusterEvent, EventObjects, EventResource};
 use plimsoll_model::{Change, Delta, Moment, Node, Pod};
 
 use super::SchedulingQueue;
 use crate::event_log::{Audience, Occurrence};
 use crate::record::State;
 use crate::records::Slot;
-use crate::worth::Objects;
+use crate::worth::Happening;
 use crate::{node_update_events, pod_update_events};
 
 const ASSIGNED_POD_ADD: ClusterEvent = ClusterEvent::new(EventResource::AssignedPod, Action::ADD);
@@ -48,12 +48,20 @@ impl SchedulingQueue {
             Delta::NodeDeleted(node) => self.node_changed(NODE_DELETE, Some(node), None, now),
             Delta::NamespaceChanged { old, new } => {
                 self.namespace_changed(old.as_deref(), new.as_deref(), now);
-                self.object_changed(EventResource::Namespace, old.is_some(), new.is_some(), now);
+                let objects = EventObjects::Namespace {
+                    old: old.clone(),
+                    new: new.clone(),
+                };
+                self.object_changed(EventResource::Namespace, (old.is_some(), new.is_some()), objects, now);
             }
             Delta::WorkloadSelectorChanged { old, new } => {
                 if let Some(workload) = new.as_ref().or(old.as_ref()) {
+                    let objects = EventObjects::Workload {
+                        old: old.clone(),
+                        new: new.clone(),
+                    };
                     let resource = EventResource::Workload(workload.kind);
-                    self.object_changed(resource, old.is_some(), new.is_some(), now);
+                    self.object_changed(resource, (old.is_some(), new.is_some()), objects, now);
                 }
             }
         }
@@ -110,15 +118,12 @@ impl SchedulingQueue {
     }
 
     fn pod_deleted(&mut self, pod: &Arc<Pod>, now: Moment) {
-        let record = self.records.find(&pod.uid).map(|slot| &self.records[slot]);
-        // A pod in flight or placed may hold a claim on a node, whatever the last object we saw of it says.
-        let may_have_room =
-            record.is_some_and(|record| matches!(record.state, State::InFlight { .. } | State::Placed { .. }));
         let nominated = pod.status.nominated_node_name.is_some();
-        let ours = record.is_some() || self.profile_number(pod).is_some();
+        let ours = self.records.find(&pod.uid).is_some() || self.profile_number(pod).is_some();
         self.unmatched.remove(&pod.uid);
         self.forget_pod(pod);
-        if pod.node_name().is_some() || may_have_room {
+        // A claim of a pod in flight or placed is the cycle's, which tells when its room is free.
+        if pod.node_name().is_some() {
             self.pod_changed(ASSIGNED_POD_DELETE, Some(pod), None, Audience::Everyone, now);
         } else if nominated && ours {
             self.nomination_ended(pod, now);
@@ -162,14 +167,18 @@ impl SchedulingQueue {
         if moves {
             self.look_again_in_other_profile(slot, now);
         }
-        let objects = || Objects::Pod {
+        let objects = EventObjects::Pod {
             old: Some(Arc::clone(old)),
             new: Some(Arc::clone(new)),
         };
         match self.records[slot].state {
             State::Parked { .. } => {
                 for event in pod_update_events(old, new) {
-                    if self.wake(slot, event, &objects(), now) {
+                    let happening = Happening {
+                        event,
+                        objects: &objects,
+                    };
+                    if self.wake(slot, happening, now) {
                         break;
                     }
                 }
@@ -187,11 +196,11 @@ impl SchedulingQueue {
                         gone: false,
                     },
                 );
-                self.note_for(slot, BACK_AGAIN, Objects::None);
+                self.note_for(slot, BACK_AGAIN, EventObjects::None);
             }
             State::InFlight { .. } => {
                 for event in pod_update_events(old, new) {
-                    self.note_for(slot, event, objects());
+                    self.note_for(slot, event, objects.clone());
                 }
             }
             State::Nowhere
@@ -234,9 +243,9 @@ impl SchedulingQueue {
         }
     }
 
-    /// An object changed that is neither pod nor node.
-    fn object_changed(&mut self, resource: EventResource, before: bool, after: bool, now: Moment) {
-        let action = match (before, after) {
+    /// An object changed that is neither pod nor node: whether it was there before, and whether it is now.
+    fn object_changed(&mut self, resource: EventResource, there: (bool, bool), objects: EventObjects, now: Moment) {
+        let action = match there {
             (false, _) => Action::ADD,
             (true, true) => Action::UPDATE,
             (true, false) => Action::DELETE,
@@ -244,7 +253,7 @@ impl SchedulingQueue {
         self.announce(
             Occurrence {
                 event: ClusterEvent::new(resource, action),
-                objects: Objects::None,
+                objects,
                 audience: Audience::Everyone,
                 seq: Some(self.seen),
             },
@@ -260,7 +269,7 @@ impl SchedulingQueue {
         audience: Audience,
         now: Moment,
     ) {
-        let objects = Objects::Pod {
+        let objects = EventObjects::Pod {
             old: old.cloned(),
             new: new.cloned(),
         };
@@ -276,7 +285,7 @@ impl SchedulingQueue {
     }
 
     fn node_changed(&mut self, event: ClusterEvent, old: Option<&Arc<Node>>, new: Option<&Arc<Node>>, now: Moment) {
-        let objects = Objects::Node {
+        let objects = EventObjects::Node {
             old: old.cloned(),
             new: new.cloned(),
         };

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use plimsoll_config::{FeatureGates, PluginRef, PluginSet, Plugins, ProfileConfig};
 use plimsoll_framework::{
-    Bind, BindAction, Extensions, GateStatus, Plugin, PreEnqueue, Profile, QueueOrder, QueueSort, Registry,
+    Action, Bind, BindAction, ClusterEvent, EnqueueExtensions, EventObjects, EventResource, Extensions, GateStatus,
+    Plugin, PluginEvents, PreEnqueue, Profile, QueueOrder, QueueSort, QueueingHint, Registry,
 };
 use plimsoll_model::testing::{PodBuilder, pod};
-use plimsoll_model::{Change, Delta, Moment, Pod, Seq, Uid};
+use plimsoll_model::{Change, Delta, Moment, Pod, Seq, Uid, WorkloadKind};
 
 use super::SchedulingQueue;
 use crate::{Outcome, Place, PoppedPod, QueueConfig};
@@ -50,7 +51,29 @@ impl PreEnqueue for Gates {
     }
 }
 
-/// Holds every pod while it is shut.
+impl EnqueueExtensions for Gates {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        vec![ClusterEvent::new(
+            EventResource::Pod,
+            Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+        )]
+    }
+
+    fn queueing_hint(
+        &self,
+        _: ClusterEvent,
+        _: ClusterEvent,
+        pod: &Pod,
+        objects: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        match objects {
+            EventObjects::Pod { new: Some(new), .. } if new.uid == pod.uid => Ok(QueueingHint::Queue),
+            _ => Ok(QueueingHint::Skip),
+        }
+    }
+}
+
+/// Holds every pod while it is shut; says nothing of the events it listens to, and so hears of all.
 struct Barrier(Arc<AtomicBool>);
 
 impl Plugin for Barrier {
@@ -67,6 +90,111 @@ impl PreEnqueue for Barrier {
             Ok(())
         }
     }
+}
+
+/// Rejects pods, as far as the tests say so, and listens to some events.
+pub(super) struct Rejector {
+    pub(super) name: &'static str,
+    pub(super) events: Vec<ClusterEvent>,
+    pub(super) hint: Hint,
+}
+
+/// What the plugin answers to an event about these objects.
+pub(super) type Hint = fn(ClusterEvent, &Pod, &EventObjects) -> Result<QueueingHint, String>;
+
+impl Plugin for Rejector {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl EnqueueExtensions for Rejector {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        self.events.clone()
+    }
+
+    fn queueing_hint(
+        &self,
+        registered: ClusterEvent,
+        _: ClusterEvent,
+        pod: &Pod,
+        objects: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        (self.hint)(registered, pod, objects)
+    }
+}
+
+/// Whatever it hears of may help.
+pub(super) fn always(_: ClusterEvent, _: &Pod, _: &EventObjects) -> Result<QueueingHint, String> {
+    Ok(QueueingHint::Queue)
+}
+
+/// Of pods that change without anything that has its own event, only those that are told to go count.
+fn departures(registered: ClusterEvent, _: &Pod, objects: &EventObjects) -> Result<QueueingHint, String> {
+    let departs = match objects {
+        EventObjects::Pod {
+            old: Some(old),
+            new: Some(new),
+        } => new.is_terminating() && !old.is_terminating(),
+        _ => false,
+    };
+    Ok(if registered.action == Action::UPDATE && !departs {
+        QueueingHint::Skip
+    } else {
+        QueueingHint::Queue
+    })
+}
+
+/// Plugins that listen to what kube-scheduler's of the same names do, and to what no event of kube-scheduler tells.
+fn rejectors() -> Vec<Rejector> {
+    let on = ClusterEvent::new;
+    let nodes = Action::ADD | Action::DELETE | Action::UPDATE_NODE_LABEL | Action::UPDATE_NODE_TAINT;
+    let pods = Action::ADD | Action::DELETE | Action::UPDATE_POD_LABEL;
+    vec![
+        Rejector {
+            name: "InterPodAffinity",
+            events: vec![
+                on(EventResource::Pod, pods),
+                on(EventResource::Node, nodes),
+                on(EventResource::Namespace, Action::ALL),
+            ],
+            hint: always,
+        },
+        Rejector {
+            name: "NodeResourcesFit",
+            events: vec![
+                on(EventResource::Pod, Action::DELETE | Action::UPDATE_POD_SCALE_DOWN),
+                on(EventResource::Node, Action::ADD | Action::UPDATE_NODE_ALLOCATABLE),
+            ],
+            hint: always,
+        },
+        Rejector {
+            name: "PodTopologySpread",
+            events: vec![
+                on(EventResource::Pod, pods),
+                on(EventResource::Pod, Action::UPDATE),
+                on(EventResource::Node, nodes),
+                on(EventResource::Workload(WorkloadKind::Service), Action::ALL),
+            ],
+            hint: departures,
+        },
+        Rejector {
+            name: "TaintToleration",
+            events: vec![
+                on(EventResource::Pod, Action::UPDATE_POD_TOLERATION),
+                on(EventResource::Node, Action::ADD | Action::UPDATE_NODE_TAINT),
+            ],
+            hint: always,
+        },
+    ]
+}
+
+/// Makes the profile's plugin of that name listen, or adds one that does.
+pub(super) fn listen(profile: &mut Profile, rejector: Rejector) {
+    let name = rejector.name;
+    profile.events.retain(|events| events.plugin() != name);
+    profile.events.push(PluginEvents::new(name, Some(Arc::new(rejector))));
+    profile.events.sort_by(|a, b| a.plugin().cmp(b.plugin()));
 }
 
 struct Binder;
@@ -192,6 +320,11 @@ impl Fixture {
         self.queue.settle(uid, outcome, self.now).unwrap();
     }
 
+    /// Tells of room that comes from nowhere in particular.
+    pub(super) fn make_room(&mut self) {
+        self.queue.observe(ROOM, EventObjects::None, self.now);
+    }
+
     /// Settles as rejected by `NodeResourcesFit`, judged with all that was applied so far.
     pub(super) fn reject(&mut self, uid: &Uid) {
         self.settle(uid, rejected_at(self.seq));
@@ -258,7 +391,9 @@ pub(super) fn rejected_by(plugin: &'static str, seq: u64) -> Outcome {
 fn profile(scheduler_name: &str, barrier: &Arc<AtomicBool>) -> Profile {
     let mut registry = Registry::new();
     registry.add("ByPriority", |_| Ok(Extensions::new().queue_sort(Arc::new(ByPriority))));
-    registry.add("Gates", |_| Ok(Extensions::new().pre_enqueue(Arc::new(Gates))));
+    registry.add("Gates", |_| {
+        Ok(Extensions::new().pre_enqueue(Arc::new(Gates)).enqueue(Arc::new(Gates)))
+    });
     let barrier = Arc::clone(barrier);
     registry.add("Barrier", move |_| {
         Ok(Extensions::new().pre_enqueue(Arc::new(Barrier(Arc::clone(&barrier)))))
@@ -278,5 +413,19 @@ fn profile(scheduler_name: &str, barrier: &Arc<AtomicBool>) -> Profile {
         },
         ..ProfileConfig::default()
     };
-    Profile::assemble(&config, &registry, &FeatureGates::default()).unwrap()
+    let mut profile = Profile::assemble(&config, &registry, &FeatureGates::default()).unwrap();
+    for rejector in rejectors() {
+        listen(&mut profile, rejector);
+    }
+    profile.events.push(PluginEvents::new("OfMyOwn", None));
+    profile.events.sort_by(|a, b| a.plugin().cmp(b.plugin()));
+    profile
+}
+
+/// An event about nothing in particular that may help whoever waits for room.
+pub(super) const ROOM: ClusterEvent = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
+
+/// Makes a pod ask for less than any pod that was built with requests.
+pub(super) fn shrink(shrunk: &mut Pod) {
+    shrunk.spec.containers = pod("small").cpu("1m").build().spec.containers;
 }

@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
-use plimsoll_framework::{ClusterEvent, Membership};
+use plimsoll_framework::{ClusterEvent, EventObjects, Membership};
 use plimsoll_model::{Moment, Namespace, Pod};
 
 use super::SchedulingQueue;
 use crate::record::State;
 use crate::records::Slot;
-use crate::worth::{Objects, Worth};
+use crate::worth::Worth;
 
 /// The label of pods that came to another profile, or to one at all.
 const PROFILE_CHANGE: ClusterEvent = ClusterEvent::labelled("ProfileChange");
@@ -89,7 +89,7 @@ impl SchedulingQueue {
     /// A pod that has got another profile is judged by that one, wherever it is.
     pub(super) fn look_again_in_other_profile(&mut self, slot: Slot, now: Moment) {
         if matches!(self.records[slot].state, State::InFlight { .. }) {
-            self.note_for(slot, PROFILE_CHANGE, Objects::None);
+            self.note_for(slot, PROFILE_CHANGE, EventObjects::None);
         }
         self.look_again(slot, PROFILE_CHANGE, now);
     }

@@ -1,16 +1,16 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_framework::{ClusterEvent, guarded};
+use plimsoll_framework::{ClusterEvent, EventObjects, guarded};
 use plimsoll_model::{Moment, Pod, Seq};
 
 use super::{BACKOFF_COMPLETE, SchedulingQueue, UNSCHEDULABLE_TIMEOUT};
 use crate::event_log::{Audience, Occurrence};
-use crate::interest;
 use crate::metrics::IncomingQueue;
 use crate::plugin_sets::{PluginSetId, PluginSets};
 use crate::record::{Record, State};
 use crate::records::Slot;
-use crate::worth::{self, Objects, Worth};
+use crate::worth::{self, Happening, Worth};
 use crate::{Place, QueueConfig, backoff};
 
 /// Moving records between places, keeping heaps, deadlines, counts and gauges in step.
@@ -236,42 +236,56 @@ impl SchedulingQueue {
 
     /// Wakes every parked pod that the event may help, and keeps the event for attempts under way.
     pub(super) fn announce(&mut self, occurrence: Occurrence, now: Moment) {
-        if !interest::can_help_anybody(occurrence.event, &occurrence.objects) {
+        let profiles = || self.profiles.iter().map(Arc::as_ref);
+        if !worth::can_help_anybody(profiles(), occurrence.event) {
             return;
         }
-        // Few sets of plugins turn down many pods: those that no event of this sort helps cost a look at a table.
-        let may_help = |plugin| interest::may_help(plugin, occurrence.event, &occurrence.objects);
-        let listening = self
-            .plugin_sets
-            .map(|plugins| plugins.is_empty() || plugins.iter().any(may_help));
         let parked = self.deadlines.values().copied().filter(|slot| {
             let record = &self.records[*slot];
-            matches!(record.state, State::Parked { .. })
-                && record.rejected_by.of(&listening)
-                && occurrence.concerns(record)
+            matches!(record.state, State::Parked { .. }) && !record.set_aside && occurrence.concerns(record)
+        });
+        let mut listening = BTreeMap::new();
+        let parked = parked.filter(|slot| {
+            let record = &self.records[*slot];
+            *listening
+                .entry((record.profile, record.rejected_by, record.gate))
+                .or_insert_with(|| self.listens(record, occurrence.event))
         });
         for slot in parked.collect::<Vec<_>>() {
-            self.wake(slot, occurrence.event, &occurrence.objects, now);
+            self.wake(slot, occurrence.happening(), now);
         }
         self.log.record(occurrence);
     }
 
+    /// Whether a plugin that rejected the pod listens to such events; for a gated one, also the plugin that holds it.
+    fn listens(&self, record: &Record, event: ClusterEvent) -> bool {
+        let profile = self.profiles.get(usize::from(record.profile)).map(Arc::as_ref);
+        let gate = record
+            .gate
+            .and_then(|gate| profile?.pre_enqueue.get(usize::from(gate)))
+            .map(|plugin| plugin.name());
+        let profiles = || self.profiles.iter().map(Arc::as_ref);
+        gate.is_none_or(|gate| worth::gate_listens(profiles(), gate, event))
+            && worth::may_be_worth(profile, self.plugin_sets.get(record.rejected_by), event)
+    }
+
     /// Moves a parked pod if the event may help it; says whether it moved.
-    pub(super) fn wake(&mut self, slot: Slot, event: ClusterEvent, objects: &Objects, now: Moment) -> bool {
+    pub(super) fn wake(&mut self, slot: Slot, happening: Happening<'_>, now: Moment) -> bool {
         let record = &self.records[slot];
-        if record.set_aside && !objects.change_spec_of(&record.pod) {
+        if record.set_aside && !happening.changes_spec_of(&record.pod) {
             return false;
         }
+        let profile = self.profiles.get(usize::from(record.profile)).map(Arc::as_ref);
         let plugins = self.plugin_sets.get(record.rejected_by);
-        let worth = worth::worth_requeuing(&record.pod, plugins, event, objects);
+        let worth = happening.worth(profile, &record.pod, plugins, &mut self.tally.hints);
         if worth > Worth::Skip {
-            self.requeue(slot, worth, event, now);
+            self.requeue(slot, worth, happening.event, now);
         }
         !matches!(self.records[slot].state, State::Parked { .. })
     }
 
     /// Keeps an event for the attempt under way of one pod.
-    pub(super) fn note_for(&mut self, slot: Slot, event: ClusterEvent, objects: Objects) {
+    pub(super) fn note_for(&mut self, slot: Slot, event: ClusterEvent, objects: EventObjects) {
         let audience = Audience::One(self.records[slot].arrival);
         self.log.record(Occurrence {
             event,

@@ -3,12 +3,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_framework::{Action, ClusterEvent, EventResource};
 use plimsoll_model::testing::{node, pod};
 use plimsoll_model::{Delta, Moment, Pod, Seq, Uid};
 use proptest::prelude::*;
 
-use super::fixture::{Fixture, rejected_at};
+use super::fixture::{Fixture, rejected_at, shrink};
 use crate::record::State;
 use crate::{Outcome, Place, backoff};
 
@@ -21,6 +20,7 @@ enum Step {
         nominated: bool,
     },
     Relabel(usize),
+    Shrink(usize),
     Touch(usize),
     Open(usize),
     Prioritise(usize, i32),
@@ -49,6 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (0..4i32, prop::bool::weighted(0.2), prop::bool::weighted(0.2))
             .prop_map(|(priority, gated, nominated)| Step::Add { priority, gated, nominated }),
         2 => some.clone().prop_map(Step::Relabel),
+        2 => some.clone().prop_map(Step::Shrink),
         2 => some.clone().prop_map(Step::Touch),
         2 => some.clone().prop_map(Step::Open),
         1 => (some.clone(), 0..4i32).prop_map(|(pod, priority)| Step::Prioritise(pod, priority)),
@@ -189,6 +190,7 @@ impl World {
                 nominated,
             } => self.add(priority, gated, nominated),
             Step::Relabel(number) => self.relabel(number),
+            Step::Shrink(number) => self.shrink(number),
             Step::Touch(number) => self.touch(number),
             Step::Open(number) => self.open(number),
             Step::Prioritise(number, priority) => self.prioritise(number, priority),
@@ -207,10 +209,7 @@ impl World {
                 self.helpful(true, None);
             }
             Step::Observe => {
-                self.f.queue.observe(
-                    ClusterEvent::new(EventResource::AssignedPod, Action::DELETE),
-                    self.f.now,
-                );
+                self.f.make_room();
                 self.helpful(false, None);
             }
             Step::Pop => self.pop(),
@@ -235,7 +234,7 @@ impl World {
 
     fn add(&mut self, priority: i32, gated: bool, nominated: bool) {
         let arrival = self.arrive();
-        let mut builder = pod(&format!("p{arrival}")).priority(priority);
+        let mut builder = pod(&format!("p{arrival}")).priority(priority).cpu("2");
         if gated {
             builder = builder.gate("g");
         }
@@ -260,16 +259,32 @@ impl World {
             return;
         };
         let label = self.f.seq.to_string();
-        self.own_update(at, |pod| pod.labels = [("k", label)].into_iter().collect());
+        self.no_matter(at, |pod| pod.labels = [("k", label)].into_iter().collect());
+    }
+
+    fn shrink(&mut self, number: usize) {
+        let large = |known: &Known| known.pending && known.pod.spec.containers.iter().any(|c| c.name != "small");
+        let Some(at) = self.choose(number, large) else { return };
+        self.own_update(at, |pod| {
+            shrink(pod);
+            pod.spec.containers[0].name = "small".into();
+        });
+    }
+
+    /// An update that no plugin that rejects pods listens to. The second gate hears of everything.
+    fn no_matter(&mut self, at: usize, change: impl FnOnce(&mut Pod)) {
+        let before = self.place(at);
+        self.update(at, change);
+        if before != Some(Place::Gated) || self.gate_holds(&self.known[at].pod) {
+            assert_eq!(self.place(at), before, "an update that helps nobody moved the pod");
+        }
     }
 
     fn touch(&mut self, number: usize) {
         let Some(at) = self.choose(number, |known| known.pending) else {
             return;
         };
-        let before = self.place(at);
-        self.update(at, |pod| pod.status.pod_scheduled = Some(Box::default()));
-        assert_eq!(self.place(at), before, "an update of nothing moved the pod");
+        self.no_matter(at, |pod| pod.status.pod_scheduled = Some(Box::default()));
     }
 
     fn open(&mut self, number: usize) {
@@ -285,7 +300,7 @@ impl World {
     fn prioritise(&mut self, number: usize, priority: i32) {
         let other = |known: &Known| known.pending && known.pod.priority() != priority;
         let Some(at) = self.choose(number, other) else { return };
-        self.own_update(at, |pod| pod.spec.priority = Some(priority));
+        self.no_matter(at, |pod| pod.spec.priority = Some(priority));
     }
 
     fn assign(&mut self, number: usize) {
@@ -304,13 +319,10 @@ impl World {
         let Some(at) = self.choose(number, |known| known.pending) else {
             return;
         };
-        let had_room = matches!(self.place(at), Some(Place::InFlight | Place::Placed));
         let old = Arc::clone(&self.known[at].pod);
         self.known[at].pending = false;
         self.f.delete(&old);
-        if had_room {
-            self.helpful(true, None);
-        } else if old.status.nominated_node_name.is_some() {
+        if old.status.nominated_node_name.is_some() {
             self.helpful(true, Some(old.priority()));
         }
     }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use plimsoll_framework::{ClusterEvent, Profile, QueueSort};
+use plimsoll_framework::{ClusterEvent, EventObjects, Profile, QueueSort};
 use plimsoll_model::{Moment, Pod, Seq};
 
 use super::{ByArrival, SchedulingQueue};
@@ -9,7 +9,6 @@ use crate::event_log::{Audience, Occurrence};
 use crate::plugin_sets::PluginSets;
 use crate::record::State;
 use crate::records::Slot;
-use crate::worth::Objects;
 
 /// The label of pods that another configuration moved or brought in.
 const CONFIG_RELOAD: ClusterEvent = ClusterEvent::labelled("ConfigReload");
@@ -51,7 +50,7 @@ impl SchedulingQueue {
         }
         self.log.record(Occurrence {
             event: CONFIG_RELOAD,
-            objects: Objects::None,
+            objects: EventObjects::None,
             audience: Audience::Everyone,
             seq: Some(seq),
         });

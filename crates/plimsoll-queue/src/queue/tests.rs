@@ -1,11 +1,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_framework::{Action, ClusterEvent, EventResource};
+use plimsoll_framework::{Action, ClusterEvent, EventObjects, EventResource};
 use plimsoll_model::testing::{node, pod};
 use plimsoll_model::{Delta, Moment, Node, Pod, Seq, Toleration, Uid};
 
-use super::fixture::{Fixture, PLACES, rejected_at};
+use super::fixture::{Fixture, PLACES, ROOM, rejected_at, rejected_by, shrink};
 use crate::{Outcome, Place, QueueConfig, QueueError};
 
 mod attempts;
@@ -19,5 +19,3 @@ const SECOND: Duration = Duration::from_secs(1);
 fn node_event(action: Action) -> ClusterEvent {
     ClusterEvent::new(EventResource::Node, action)
 }
-
-const ROOM: ClusterEvent = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);

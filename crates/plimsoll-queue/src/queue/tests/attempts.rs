@@ -35,7 +35,7 @@ fn a_popped_pod_tells_its_history() {
     );
     assert!(popped.flushed);
     f.reject(&waiting.uid);
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     f.tick_after(3 * SECOND);
     assert!(!f.pop().unwrap().flushed);
 }
@@ -102,7 +102,7 @@ fn an_event_that_overtakes_the_rejection_is_not_lost() {
 #[test]
 fn events_of_our_own_are_replayed_whenever_they_came_after_the_pop() {
     let mut f = Fixture::new();
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     let waiting = f.add(pod("a"));
     f.pop().unwrap();
     f.reject(&waiting.uid);
@@ -110,17 +110,32 @@ fn events_of_our_own_are_replayed_whenever_they_came_after_the_pop() {
 
     let other = f.add(pod("b"));
     f.pop().unwrap();
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     f.settle(&other.uid, rejected_at(u64::MAX));
     assert_eq!(f.place(&other), Some(Place::Backoff));
 }
 
 #[test]
+fn that_its_own_claim_came_apart_does_not_help_a_pod() {
+    let mut f = Fixture::new();
+    let parked = f.add_at(Place::Unschedulable, "parked");
+    let held = f.add_at(Place::InFlight, "held");
+    let old = Some(Arc::new(pod("held").on("n").build()));
+    f.queue.observe(ROOM, EventObjects::Pod { old, new: None }, f.now);
+    f.reject(&held.uid);
+    assert_eq!(f.place(&held), Some(Place::Unschedulable));
+    assert_eq!(f.place(&parked), Some(Place::Backoff));
+    let old = Some(Arc::new(pod("held").on("n").build()));
+    f.queue.observe(ROOM, EventObjects::Pod { old, new: None }, f.now);
+    assert_eq!(f.place(&held), Some(Place::Unschedulable));
+}
+
+#[test]
 fn an_own_update_during_the_attempt_is_replayed_and_the_newest_object_returns() {
     let mut f = Fixture::new();
-    let waiting = f.add(pod("a"));
+    let waiting = f.add(pod("a").cpu("2"));
     f.pop().unwrap();
-    let new = f.update(&waiting, |pod| pod.labels = [("k", "v")].into_iter().collect());
+    let new = f.update(&waiting, shrink);
     // The columns knew the change, but the attempt was judged by the object that was popped.
     f.reject(&waiting.uid);
     assert_eq!(f.place(&waiting), Some(Place::Backoff));
@@ -140,11 +155,11 @@ fn the_condition_that_we_write_ourselves_does_not_wake_the_pod() {
 #[test]
 fn an_update_of_one_pod_is_not_replayed_for_another() {
     let mut f = Fixture::new();
-    let updated = f.add(pod("updated"));
+    let updated = f.add(pod("updated").cpu("2"));
     let other = f.add(pod("other"));
     f.pop().unwrap();
     f.pop().unwrap();
-    f.update(&updated, |pod| pod.labels = [("k", "v")].into_iter().collect());
+    f.update(&updated, shrink);
     f.settle(&other.uid, rejected_at(2));
     assert_eq!(f.place(&other), Some(Place::Unschedulable));
 }
@@ -163,7 +178,7 @@ fn an_event_for_a_pending_plugin_skips_the_backoff() {
     let mut f = Fixture::new();
     let waiting = f.add(pod("a"));
     f.pop().unwrap();
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     let outcome = Outcome::Rejected {
         plugins: vec![],
         pending_plugins: vec!["Gang"],
@@ -236,7 +251,7 @@ fn a_late_unassigned_update_does_not_bring_a_placed_pod_back() {
     let mut f = Fixture::new();
     let placed = f.add_at(Place::Placed, "a");
     f.update(&placed, |pod| pod.labels = [("k", "v")].into_iter().collect());
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     assert_eq!(f.place(&placed), Some(Place::Placed));
     assert_eq!(f.pop_name(), None);
 }
@@ -275,12 +290,13 @@ fn a_pod_back_under_its_uid_waits_for_the_attempt_under_way_and_is_tried_again()
 #[test]
 fn events_are_kept_only_while_an_attempt_may_need_them() {
     let mut f = Fixture::new();
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     assert!(f.queue.in_flight_events().is_empty());
     let waiting = f.add_at(Place::InFlight, "a");
-    f.queue.observe(ROOM, f.now);
-    f.queue.observe(node_event(Action::ADD), f.now);
-    f.queue.observe(node_event(Action::UPDATE_NODE_CONDITION), f.now);
+    f.make_room();
+    f.queue.observe(node_event(Action::ADD), EventObjects::None, f.now);
+    let nobodys = ClusterEvent::new(EventResource::VolumeAttachment, Action::DELETE);
+    f.queue.observe(nobodys, EventObjects::None, f.now);
     let kept: Vec<_> = f.queue.in_flight_events().into_iter().collect();
     assert_eq!(kept, [("AssignedPodDelete".to_owned(), 1), ("NodeAdd".to_owned(), 1)]);
     f.reject(&waiting.uid);
@@ -293,7 +309,7 @@ fn a_pod_set_aside_waits_for_its_deadline_or_its_own_new_spec_and_for_nothing_el
     let poison = f.add(pod("poison"));
     f.pop().unwrap();
     f.queue.settle(&poison.uid, Outcome::SetAside, f.now).unwrap();
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     f.tick_after(60 * SECOND);
     assert_eq!(f.queue.place_of(&poison.uid), Some(Place::Unschedulable));
     f.tick_after(245 * SECOND);

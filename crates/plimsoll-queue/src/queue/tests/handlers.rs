@@ -3,7 +3,6 @@
 use plimsoll_model::testing::PodBuilder;
 use plimsoll_model::{Labels, Namespace, ObjectName, ResourceVersion, Timestamp, Uid, WorkloadKind, WorkloadSelector};
 
-use super::super::fixture::rejected_by;
 use super::*;
 
 #[test]
@@ -135,40 +134,47 @@ fn an_update_without_a_new_version_is_ignored() {
 }
 
 #[test]
-fn own_updates_that_a_plugin_may_read_wake_a_parked_pod() {
+fn own_updates_wake_a_parked_pod_if_a_plugin_that_rejected_it_listens_to_them() {
     type Edit = fn(&mut Pod);
-    let cases: [(&str, Edit, Place); 5] = [
+    let cases: [(&str, Edit, [bool; 4]); 6] = [
+        ("requests", shrink, [true, false, false, true]),
         (
             "label",
             |pod| pod.labels = [("k", "v")].into_iter().collect(),
-            Place::Backoff,
+            [false, false, true, true],
         ),
         (
             "toleration",
             |pod| pod.spec.tolerations.push(Toleration::default()),
-            Place::Backoff,
+            [false, true, false, true],
         ),
         (
             "spec",
             |pod| pod.spec.node_selector = Some([("k", "v")].into_iter().collect()),
-            Place::Backoff,
+            [false, false, false, true],
         ),
         (
             "status",
             |pod| pod.status.pod_scheduled = Some(Box::default()),
-            Place::Unschedulable,
+            [false; 4],
         ),
         (
             "nomination",
             |pod| pod.status.nominated_node_name = Some("n".into()),
-            Place::Unschedulable,
+            [false; 4],
         ),
     ];
-    for (what, edit, place) in cases {
-        let mut f = Fixture::new();
-        let waiting = f.add_at(Place::Unschedulable, "a");
-        f.update(&waiting, edit);
-        assert_eq!(f.place(&waiting), Some(place), "{what}");
+    for (what, edit, expected) in cases {
+        let plugins = ["NodeResourcesFit", "TaintToleration", "PodTopologySpread", "OfMyOwn"];
+        let woken = plugins.map(|plugin| {
+            let mut f = Fixture::new();
+            let waiting = f.add(pod("a").cpu("2"));
+            f.pop();
+            f.settle(&waiting.uid, rejected_by(plugin, f.seq));
+            f.update(&waiting, edit);
+            f.place(&waiting) == Some(Place::Backoff)
+        });
+        assert_eq!(woken, expected, "{what}");
     }
 }
 
@@ -176,8 +182,8 @@ fn own_updates_that_a_plugin_may_read_wake_a_parked_pod() {
 fn an_update_of_one_pod_does_not_wake_another() {
     let mut f = Fixture::new();
     let parked = f.add_at(Place::Unschedulable, "a");
-    let other = f.add(pod("b"));
-    f.update(&other, |pod| pod.labels = [("k", "v")].into_iter().collect());
+    let other = f.add(pod("b").cpu("2"));
+    f.update(&other, shrink);
     assert_eq!(f.place(&parked), Some(Place::Unschedulable));
 }
 
@@ -259,19 +265,16 @@ fn assigned_pods_wake_others_when_they_leave_or_shrink_only() {
 }
 
 #[test]
-fn a_deleted_pod_that_may_hold_a_claim_wakes_others() {
-    let cases = [
-        (Place::InFlight, Place::Backoff),
-        (Place::Placed, Place::Backoff),
-        (Place::Active, Place::Unschedulable),
-        (Place::Gated, Place::Unschedulable),
-    ];
-    for (place, expected) in cases {
+fn a_deleted_pod_without_a_node_wakes_nobody_since_the_cycle_tells_of_its_claim() {
+    for place in PLACES {
         let mut f = Fixture::new();
         let parked = f.add_at(Place::Unschedulable, "parked");
         let deleted = f.add_at(place, "deleted");
         f.delete(&deleted);
-        assert_eq!(f.place(&parked), Some(expected), "{place:?}");
+        assert_eq!(f.place(&parked), Some(Place::Unschedulable), "{place:?}");
+        let old = Some(Arc::new(pod("deleted").on("n").build()));
+        f.queue.observe(ROOM, EventObjects::Pod { old, new: None }, f.now);
+        assert_eq!(f.place(&parked), Some(Place::Backoff), "{place:?}");
     }
 }
 
@@ -365,7 +368,7 @@ fn what_counts_pods_by_domain_hears_of_pods_and_nodes_that_come_and_go() {
         (&known[0], [true, true, false, true]),
         (&label, [true, true, false, true]),
         (&going, [true, false, false, true]),
-        (&status, [false; 4]),
+        (&status, [false, false, false, true]),
         (&gone, [true, true, false, true]),
     ];
     for (event, expected) in cases {

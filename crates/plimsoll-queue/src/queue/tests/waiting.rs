@@ -20,7 +20,7 @@ fn backoff_doubles_with_rejections_up_to_the_maximum() {
     let waits: Vec<u64> = (0..6)
         .map(|_| {
             f.pop().unwrap();
-            f.queue.observe(ROOM, f.now);
+            f.make_room();
             f.reject(&waiting.uid);
             seconds_until_active(&mut f, &waiting)
         })
@@ -35,7 +35,7 @@ fn errors_in_a_row_have_a_backoff_of_their_own() {
     let waiting = f.add(pod("a"));
     let mut attempt = |failed: bool| {
         f.pop().unwrap();
-        f.queue.observe(ROOM, f.now);
+        f.make_room();
         if failed {
             f.settle(
                 &waiting.uid,
@@ -57,7 +57,7 @@ fn an_event_after_the_backoff_makes_the_pod_active_at_once() {
     let mut f = Fixture::new();
     let waiting = f.add_at(Place::Unschedulable, "a");
     f.pass(2 * SECOND);
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     assert_eq!(f.place(&waiting), Some(Place::Active));
 }
 
@@ -110,7 +110,7 @@ fn a_gated_pod_waits_until_its_last_gate_is_gone() {
     let two = f.add(pod("a").gate("x").gate("y"));
     assert_eq!(f.place(&two), Some(Place::Gated));
     let one = f.update(&two, |pod| pod.spec.scheduling_gates.truncate(1));
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     assert_eq!(f.place(&one), Some(Place::Gated));
     f.pass(SECOND);
     let none = f.update(&one, |pod| pod.spec.scheduling_gates.clear());
@@ -124,10 +124,10 @@ fn a_gate_opened_by_something_else_is_found_by_an_event_or_the_deadline() {
     let mut f = Fixture::new();
     f.shut_barrier(true);
     let by_event = f.add(pod("event"));
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     assert_eq!(f.place(&by_event), Some(Place::Gated));
     f.shut_barrier(false);
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     assert_eq!(f.place(&by_event), Some(Place::Active));
 
     f.shut_barrier(true);
@@ -145,7 +145,7 @@ fn gates_are_asked_on_the_way_back_but_not_after_the_backoff() {
     let mut f = Fixture::new();
     let held = f.add_at(Place::InFlight, "held");
     f.shut_barrier(true);
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     f.reject(&held.uid);
     assert_eq!(f.place(&held), Some(Place::Gated));
 
@@ -203,7 +203,7 @@ fn unschedulable_pods_are_counted_by_plugin_and_profile() {
     f.delete(&moved);
     assert_eq!(changes(&mut f), []);
     let gated = f.add_at(Place::Gated, "g");
-    f.queue.observe(ROOM, f.now);
+    f.make_room();
     assert_eq!(changes(&mut f), [(("Gates", "default-scheduler".to_owned()), 1)]);
     f.delete(&gated);
     assert_eq!(changes(&mut f), [(("Gates", "default-scheduler".to_owned()), -1)]);
