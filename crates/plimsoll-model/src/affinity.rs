@@ -5,7 +5,7 @@ use crate::decode::or_default;
 use crate::{LabelSelector, NodeSelectorTerm, ParseSelectorError};
 
 /// Where a pod wants to be and not to be.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Affinity {
     /// Towards nodes.
@@ -20,7 +20,7 @@ pub struct Affinity {
 }
 
 /// Which nodes a pod needs and which it would like.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Deserialize)]
 #[serde(from = "WireNodeAffinity")]
 pub struct NodeAffinity {
     /// One of these must match; an empty list matches no node, none at all matches every node.
@@ -30,7 +30,7 @@ pub struct NodeAffinity {
 }
 
 /// A wish with a weight.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 pub struct PreferredTerm {
     /// 1 to 100; 0 makes it void.
     #[serde(default, deserialize_with = "or_default")]
@@ -41,7 +41,7 @@ pub struct PreferredTerm {
 }
 
 /// Which pods a pod must be, or would like to be, near; or far from.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Deserialize)]
 pub struct PodAffinity {
     /// All must hold.
     #[serde(
@@ -60,7 +60,7 @@ pub struct PodAffinity {
 }
 
 /// Some pods, and the node label that says what "near" means.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodAffinityTerm {
     /// Labels of the pods meant; none matches no pod.
@@ -86,7 +86,7 @@ impl PodAffinityTerm {
 }
 
 /// A wish about other pods with a weight.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WeightedPodAffinityTerm {
     /// 1 to 100.

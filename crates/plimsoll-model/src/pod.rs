@@ -72,7 +72,7 @@ impl Pod {
 }
 
 /// The owner of a pod that manages it: the first owner reference that says `controller: true`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ControllerReference {
     /// Group and version.
     pub api_version: CompactString,
@@ -85,7 +85,7 @@ pub struct ControllerReference {
 }
 
 /// What a pod wants.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PodSpec {
     /// The scheduler meant to place it; never empty.
     pub scheduler_name: CompactString,
@@ -147,7 +147,7 @@ impl From<CompactString> for PreemptionPolicy {
 }
 
 /// A container, as far as scheduling reads it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Container {
     /// Unique in the pod.
     pub name: CompactString,
@@ -164,7 +164,7 @@ pub struct Container {
 }
 
 /// A device claim of a pod.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodResourceClaim {
     /// Name within the pod.
@@ -259,7 +259,7 @@ pub struct PodLevelStatus {
 }
 
 /// The claim made from a template for one entry of [`PodSpec::resource_claims`].
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodResourceClaimStatus {
     /// Name within the pod.

@@ -1,5 +1,6 @@
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use serde::Deserialize;
@@ -211,6 +212,13 @@ impl PartialEq for Quantity {
 }
 
 impl Eq for Quantity {}
+
+impl Hash for Quantity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Equal amounts round alike, however they are written.
+        self.milli_value().hash(state);
+    }
+}
 
 impl PartialOrd for Quantity {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {

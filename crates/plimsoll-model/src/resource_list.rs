@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 use crate::{Quantity, is_label_key};
 
 /// Quantities by resource name, sorted by name; every name given is kept.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ResourceList(SmallVec<[(CompactString, Quantity); 2]>);
 
 impl ResourceList {

@@ -26,7 +26,7 @@ pub enum NodeInclusionPolicy {
 }
 
 /// How evenly pods must be spread over the values of a node label.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TopologySpreadConstraint {
     /// Largest allowed difference between domains.

@@ -270,3 +270,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn equal_amounts_hash_alike_however_they_are_written() {
+    use std::hash::BuildHasher;
+    let hash = |text: &str| foldhash::fast::FixedState::default().hash_one(quantity(text));
+    for (one, other) in [
+        ("1Ki", "1024"),
+        ("1e3", "1k"),
+        ("0.1", "100m"),
+        ("1500m", "1.500"),
+        ("99999999999999999999", "99999999999999999999000m"),
+    ] {
+        assert_eq!(quantity(one), quantity(other), "{one}");
+        assert_eq!(hash(one), hash(other), "{one}");
+    }
+    assert_ne!(hash("1"), hash("2"));
+}
