@@ -32,8 +32,11 @@ impl<'a> Histogram<'a> {
     }
 }
 
-/// The text when a pre-filter turned the pod away as a whole.
+/// The text when a pre-filter turned the pod away as a whole, for a reason that it gave or without one.
 pub(crate) fn pre_filter_message(nodes: usize, message: &str) -> String {
+    if message.is_empty() {
+        return Histogram::default().message(nodes);
+    }
     format!("0/{nodes} nodes are available: {message}.")
 }
 
@@ -75,6 +78,7 @@ mod tests {
             pre_filter_message(3, "no volume"),
             "0/3 nodes are available: no volume."
         );
+        assert_eq!(pre_filter_message(3, ""), "0/3 nodes are available:");
         let status = Status::new(Code::Unschedulable, "Gate", "not now");
         assert_eq!(chosen_node_message(&status), "0/1 nodes are available: 1 not now.");
     }

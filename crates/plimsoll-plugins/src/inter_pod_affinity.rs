@@ -107,7 +107,7 @@ impl PreFilter for InterPodAffinity {
 impl Filter for InterPodAffinity {
     fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
         let Some(rules) = state.get::<Rules>() else {
-            return Err(format!("{NAME} filters without its pre-filter"));
+            return Err(format!("error reading \"PreFilter{NAME}\" from cycleState: not found"));
         };
         if !rules.affinity_keys.is_empty() {
             let near = near_enough(cycle, rules)?;

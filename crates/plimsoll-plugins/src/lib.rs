@@ -81,9 +81,11 @@ fn add_legacy(registry: &mut Registry) {
 #[cfg(test)]
 mod tests {
     use plimsoll_config::{FeatureGates, ProfileConfig};
-    use plimsoll_framework::Profile;
+    use plimsoll_framework::{CycleContext, CycleState, Profile, Verdicts};
+    use plimsoll_model::Moment;
 
     use super::registry;
+    use crate::fixture::{Cluster, pod};
 
     #[test]
     fn the_default_profile_can_be_assembled() {
@@ -118,6 +120,41 @@ mod tests {
                 ("InterPodAffinity", 2),
                 ("NodeResourcesBalancedAllocation", 1),
                 ("ImageLocality", 1)
+            ]
+        );
+    }
+
+    #[test]
+    fn filters_and_scores_that_a_profile_has_without_their_preparation_fail_as_kube_schedulers_do() {
+        let profile = Profile::assemble(&ProfileConfig::default(), &registry(), &FeatureGates::default()).unwrap();
+        let cluster = Cluster::of_nodes([("a", "{}")]);
+        let nodes: Vec<_> = cluster.columns.nodes().iter().collect();
+        let (pod, state) = (pod("{}"), CycleState::new());
+        let cycle = CycleContext {
+            pod: &pod,
+            columns: &cluster.columns,
+            now: Moment::ZERO,
+        };
+        let filters = profile.filter.iter().filter_map(|filter| {
+            let mut verdicts = Verdicts::default();
+            verdicts.begin(cluster.columns.nodes(), cluster.columns.capacity());
+            filter.filter(cycle, &state, &mut verdicts.pass(0)).err()
+        });
+        let scores = profile
+            .score
+            .iter()
+            .filter_map(|score| score.plugin.score(cycle, &state, &nodes, &mut [0]).err());
+        assert_eq!(
+            filters.chain(scores).collect::<Vec<_>>(),
+            [
+                r#"reading "PreFilterNodePorts" from cycleState: not found"#,
+                r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#,
+                r#"reading "PreFilterPodTopologySpread" from cycleState: not found"#,
+                r#"error reading "PreFilterInterPodAffinity" from cycleState: not found"#,
+                r#"error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found"#,
+                r#"failed to read "PreScoreTaintToleration" from cycleState: not found"#,
+                r#"error reading "PreScorePodTopologySpread" from cycleState: not found"#,
+                r#"failed to read "PreScoreInterPodAffinity" from cycleState: not found"#,
             ]
         );
     }

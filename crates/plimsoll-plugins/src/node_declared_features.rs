@@ -63,8 +63,11 @@ impl PreFilter for NodeDeclaredFeatures {
 
 impl Filter for NodeDeclaredFeatures {
     fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
+        if !self.enabled {
+            return Ok(());
+        }
         let Some(Required(required)) = state.get() else {
-            return Err(format!("{NAME} filters without its pre-filter"));
+            return Err(format!("error reading \"PreFilter{NAME}\" from cycle-state: not found"));
         };
         for (declared, nodes) in cycle.columns.declared_features() {
             let declares = |feature: &&str| declared.iter().any(|own| own == feature);

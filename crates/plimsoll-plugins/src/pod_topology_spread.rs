@@ -157,7 +157,7 @@ impl Filter for PodTopologySpread {
     fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
         match state.get::<Hard>() {
             Some(hard) => hard.judge(cycle.columns, pass),
-            None => Err(format!("{NAME} filters without its pre-filter")),
+            None => Err(format!("reading \"PreFilter{NAME}\" from cycleState: not found")),
         }
     }
 
@@ -215,5 +215,5 @@ impl Score for PodTopologySpread {
 fn soft(state: &CycleState) -> Result<&Soft, String> {
     state
         .get::<Soft>()
-        .ok_or_else(|| format!("{NAME} scores without its pre-score"))
+        .ok_or_else(|| format!("error reading \"PreScore{NAME}\" from cycleState: not found"))
 }

@@ -27,6 +27,9 @@ pub struct TaintToleration {
     compares: bool,
 }
 
+/// Says that the pre-score has run: as in kube-scheduler, a profile without it cannot have the score.
+struct PreScored;
+
 /// Makes the plugin.
 pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
     let plugin = Arc::new(TaintToleration {
@@ -90,7 +93,8 @@ impl Filter for TaintToleration {
 
 impl PreScore for TaintToleration {
     /// Never skips: nodes without untolerated taints get the highest score, and it counts.
-    fn pre_score(&self, _: CycleContext<'_>, _: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, _: CycleContext<'_>, state: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+        state.insert(PreScored);
         PreScoreOutcome::Continue
     }
 }
@@ -99,10 +103,13 @@ impl Score for TaintToleration {
     fn score(
         &self,
         cycle: CycleContext<'_>,
-        _: &CycleState,
+        state: &CycleState,
         feasible: &[NodeIndex],
         scores: &mut [i64],
     ) -> Result<(), String> {
+        if state.get::<PreScored>().is_none() {
+            return Err(format!("failed to read \"PreScore{NAME}\" from cycleState: not found"));
+        }
         let tolerations = tolerations_of_soft_taints(cycle.pod);
         let classes = cycle.columns.taint_classes();
         let mut untolerated: SmallVec<[(NodeClass, i64); 8]> = classes

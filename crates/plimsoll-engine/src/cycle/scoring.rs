@@ -63,7 +63,10 @@ impl Cycle {
         let buffers = &mut self.scoring;
         buffers.nodes.clear();
         buffers.nodes.extend(self.verdicts.feasible());
-        self.pre_score(columns, now)?;
+        // As in kube-scheduler, nothing is prepared for scores that nobody gives.
+        if !self.plan.profile.score.is_empty() {
+            self.pre_score(columns, now)?;
+        }
         self.score(columns, now, log)
     }
 

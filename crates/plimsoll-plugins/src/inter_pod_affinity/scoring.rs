@@ -98,7 +98,7 @@ impl Score for InterPodAffinity {
         scores: &mut [i64],
     ) -> Result<(), String> {
         let Some(Worth(worth)) = state.get() else {
-            return Err(format!("{NAME} scores without its pre-score"));
+            return Err(format!("failed to read \"PreScore{NAME}\" from cycleState: not found"));
         };
         for KeyWorth { key, by_domain } in worth {
             let Some(column) = cycle.columns.label_key(key) else {

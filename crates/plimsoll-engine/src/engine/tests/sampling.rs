@@ -33,6 +33,21 @@ impl Score for Noting {
     }
 }
 
+/// Fails whenever it is asked.
+struct Sour;
+
+impl Plugin for Sour {
+    fn name(&self) -> &'static str {
+        "Sour"
+    }
+}
+
+impl PreScore for Sour {
+    fn pre_score(&self, _: CycleContext<'_>, _: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+        PreScoreOutcome::Error("nobody is to be scored".to_owned())
+    }
+}
+
 /// A cluster whose profile looks for this share of the nodes, and what was scored in its last cycle.
 fn sampling(percentage: Option<i32>) -> (Cluster, Noting) {
     let noting = Noting::default();
@@ -111,6 +126,7 @@ fn without_scores_the_first_node_that_fits_will_do() {
         ProfileBuilder::new().with(|profile| {
             profile.percentage_of_nodes_to_score = percentage;
             profile.score.clear();
+            profile.pre_score.push(Arc::new(Sour));
         })
     };
     let mut cluster = Cluster::new(unscored(Some(50)).build());
