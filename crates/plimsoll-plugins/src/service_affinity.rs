@@ -3,12 +3,14 @@
 //!
 //! The service of a pod is the first, by name, of those that select it. Its pods may be on nodes with different values of
 //! an affinity label already, be it because the plugin is new to the cluster: then the value with the most of them counts,
-//! and of several such the first in order of text. Kubernetes took whichever pod it met first.
+//! and of several such the first in order of text; for a further label only pods on nodes with the values so far are looked
+//! at, so that some node has all the values. Kubernetes took whichever pod it met first.
 //!
 //! The score is that of Kubernetes 1.0, out of 100 rather than 10: the share of the service's pods that are elsewhere. It
 //! counts pods in the whole domain, also on nodes that can't take the pod, and leaves out those that terminate.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_config::{PluginArgs, ServiceAffinityArgs, WeightedLabel};
@@ -84,10 +86,7 @@ impl Prepare for ServiceAffinity {
             return;
         };
         if !self.together.is_empty() {
-            let query = whole_service(pod, service.clone());
-            for label in &self.together {
-                columns.keep_count_by(&query, label);
-            }
+            columns.keep_count(&whole_service(pod, service.clone()));
         }
         if !self.apart.is_empty() {
             let query = lasting_pods(pod, service);
@@ -105,10 +104,16 @@ impl Filter for ServiceAffinity {
         }
         let CycleContext { pod, columns, .. } = cycle;
         let service = service_of(pod, columns).map(|service| whole_service(pod, service));
+        let counts = service.and_then(|service| columns.count_of(&service));
+        let mut pods: Vec<(NodeIndex, u32)> = counts.into_iter().flat_map(PodCounts::iter).collect();
         let chosen = pod.spec.node_selector.as_ref();
         for label in &self.together {
             let by_pod = chosen.and_then(|selector| selector.get(label));
-            let value = by_pod.or_else(|| prevailing_value(label, service.as_ref()?, columns));
+            let value = by_pod.or_else(|| {
+                let value = prevailing_value(label, &pods, columns)?;
+                pods.retain(|(node, _)| columns.label(*node, label) == Some(value));
+                Some(value)
+            });
             if let Some(value) = value {
                 let matching = columns.nodes_with_label(label, value);
                 pass.keep_only(&matching, ReasonCode(0), Resolvability::Resolvable);
@@ -123,13 +128,15 @@ impl Filter for ServiceAffinity {
 }
 
 /// The value of a label with the most of the pods.
-fn prevailing_value<'a>(label: &str, pods: &PodQuery, columns: &'a Columns) -> Option<&'a str> {
-    let column = columns.label_key(label)?;
-    let domains = columns.count_of(pods)?.by_domain(label)?;
-    let named = domains.iter().map(|(value, count)| (count, column.text(value)));
-    named
-        .max_by(|(count, text), (other_count, other_text)| count.cmp(other_count).then_with(|| other_text.cmp(text)))
-        .map(|(_, text)| text)
+fn prevailing_value<'a>(label: &str, pods: &[(NodeIndex, u32)], columns: &'a Columns) -> Option<&'a str> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (node, pods) in pods {
+        if let Some(value) = columns.label(*node, label) {
+            *counts.entry(value).or_default() += u64::from(*pods);
+        }
+    }
+    let first_of_most = counts.into_iter().rev().max_by_key(|(_, count)| *count);
+    first_of_most.map(|(value, _)| value)
 }
 
 /// How the pods of a service are spread over one label.

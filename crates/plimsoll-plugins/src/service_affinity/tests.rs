@@ -113,6 +113,19 @@ fn of_a_service_that_is_in_several_zones_the_fullest_counts_and_then_the_first()
 }
 
 #[test]
+fn of_a_service_that_is_spread_already_some_node_has_all_the_values_that_count() {
+    let plugin = made_of(construct, &args(&["zone", "rack"], &[]));
+    let mut cluster = cluster();
+    // Most are in zone x, though no rack has as many as the one in zone y.
+    for node in ["x1", "x1", "x2", "x2", "y1", "y1", "y1"] {
+        cluster.add_pod(node, &web("{}"));
+    }
+    assert_eq!(passing(&cluster, &plugin, &web("{}")), ["x1"]);
+    let rack_first = made_of(construct, &args(&["rack", "zone"], &[]));
+    assert_eq!(passing(&cluster, &rack_first, &web("{}")), ["y1"]);
+}
+
+#[test]
 fn the_first_service_by_name_is_the_pods_service() {
     let plugin = made_of(construct, &args(&["zone"], &[]));
     let mut cluster = cluster();
