@@ -20,6 +20,15 @@ pub enum ObjectChange<'a, T> {
     Deleted(&'a T),
 }
 
+// Derived ones would ask the object to be so too.
+impl<T> Clone for ObjectChange<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for ObjectChange<'_, T> {}
+
 impl<'a, T> ObjectChange<'a, T> {
     fn of(old: Option<&'a Arc<T>>, new: Option<&'a Arc<T>>) -> Option<Self> {
         match (old, new) {
@@ -31,16 +40,16 @@ impl<'a, T> ObjectChange<'a, T> {
     }
 
     /// As it was, if it was there.
-    pub fn before(&self) -> Option<&'a T> {
-        match *self {
+    pub fn before(self) -> Option<&'a T> {
+        match self {
             Self::Added(_) => None,
             Self::Updated { old, .. } | Self::Deleted(old) => Some(old),
         }
     }
 
     /// As it is, if it is there.
-    pub fn after(&self) -> Option<&'a T> {
-        match *self {
+    pub fn after(self) -> Option<&'a T> {
+        match self {
             Self::Added(new) | Self::Updated { new, .. } => Some(new),
             Self::Deleted(_) => None,
         }
@@ -49,8 +58,10 @@ impl<'a, T> ObjectChange<'a, T> {
 
 impl ObjectChange<'_, Pod> {
     /// Whether it happened to the pod with this identity.
-    pub fn is_of(&self, uid: &Uid) -> bool {
-        self.after().or(self.before()).is_some_and(|pod| pod.uid == *uid)
+    pub fn is_of(self, uid: &Uid) -> bool {
+        self.after()
+            .or_else(|| self.before())
+            .is_some_and(|pod| pod.uid == *uid)
     }
 }
 
