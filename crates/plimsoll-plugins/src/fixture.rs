@@ -9,6 +9,10 @@ use plimsoll_framework::{
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Footprint, Moment, Node, Pod, decode_node, decode_pod};
 
+mod listener;
+
+pub(crate) use listener::Listener;
+
 /// Makes plugins.
 pub(crate) type Construct = fn(&Construction<'_>) -> Result<Extensions, String>;
 

@@ -18,6 +18,7 @@ use plimsoll_model::columns::{Columns, DomainCounts, MatchingTerm, NodeSet};
 use plimsoll_model::{Pod, PodQuery, TermKind};
 use smallvec::{SmallVec, smallvec};
 
+mod queueing_hint;
 mod rules;
 mod scoring;
 
@@ -50,6 +51,7 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
     };
     let plugin = Arc::new(InterPodAffinity { args });
     Ok(Extensions::new()
+        .enqueue(plugin.clone())
         .prepare(plugin.clone())
         .pre_filter(plugin.clone())
         .filter(plugin.clone())

@@ -17,6 +17,7 @@ pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
 pub mod not_yet;
+mod placed;
 pub mod pod_topology_spread;
 pub mod priority_sort;
 pub mod scheduling_gates;

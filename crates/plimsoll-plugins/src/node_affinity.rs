@@ -8,11 +8,14 @@ use std::sync::Arc;
 
 use plimsoll_config::{NodeAffinityArgs, PluginArgs};
 use plimsoll_framework::{
-    Code, Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Normalize, Plugin, PreFilter,
-    PreFilterOutcome, PreScore, PreScoreOutcome, ReasonCode, Resolvability, Restriction, Score, Status,
+    Action, ClusterEvent, Code, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
+    Extensions, Filter, FilterPass, Normalize, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
+    QueueingHint, ReasonCode, Resolvability, Restriction, Score, Status,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
-use plimsoll_model::{NodeAffinity as Wanted, NodeSelectorTerm, Operator, Pod, PreferredTerm, Requirement};
+use plimsoll_model::{
+    Labels, Node, NodeAffinity as Wanted, NodeSelectorTerm, Operator, Pod, PreferredTerm, Requirement,
+};
 use smallvec::{SmallVec, smallvec};
 
 use crate::validated::validated;
@@ -52,6 +55,7 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
         added: args.added_affinity.clone().unwrap_or_default(),
     });
     Ok(Extensions::new()
+        .enqueue(plugin.clone())
         .pre_filter(plugin.clone())
         .filter(plugin.clone())
         .pre_score(plugin.clone())
@@ -138,6 +142,47 @@ impl Filter for NodeAffinity {
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, code: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed(if code == BY_PROFILE { ENFORCED } else { REASON })]
+    }
+}
+
+impl NodeAffinity {
+    fn allows(&self, pod: &Pod, node: &Node) -> bool {
+        let added = self.added.required.as_deref();
+        added.is_none_or(|terms| some_term_matches(terms, node)) && allows(pod, node)
+    }
+}
+
+/// Whether the pod's node selector and required node affinity allow a node.
+pub(crate) fn allows(pod: &Pod, node: &Node) -> bool {
+    let mut selected = pod.spec.node_selector.iter().flat_map(Labels::iter);
+    selected.all(|(key, value)| node.labels.get(key) == Some(value))
+        && required_terms(pod).is_none_or(|terms| some_term_matches(terms, node))
+}
+
+fn some_term_matches(terms: &[NodeSelectorTerm], node: &Node) -> bool {
+    terms.iter().any(|term| term.matches(&node.name, &node.labels))
+}
+
+impl EnqueueExtensions for NodeAffinity {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        let node = Action::ADD | Action::UPDATE_NODE_LABEL;
+        vec![ClusterEvent::new(EventResource::Node, node)]
+    }
+
+    /// Differs from kube-scheduler, which does not ask whether the profile's affinity allowed the node before: there a node
+    /// that comes to match it only now brings no pod back.
+    fn queueing_hint(
+        &self,
+        _: ClusterEvent,
+        _: ClusterEvent,
+        pod: &Pod,
+        objects: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        let may_help = objects.node().is_none_or(|change| {
+            change.after().is_some_and(|node| self.allows(pod, node))
+                && !change.before().is_some_and(|node| self.allows(pod, node))
+        });
+        Ok(QueueingHint::queue_if(may_help))
     }
 }
 

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use plimsoll_config::Gate;
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome,
-    ReasonCode, Resolvability,
+    Action, ClusterEvent, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
+    Extensions, Filter, FilterPass, ObjectChange, Plugin, PreFilter, PreFilterOutcome, QueueingHint, ReasonCode,
+    Resolvability,
 };
-use plimsoll_model::PodSpec;
+use plimsoll_model::{Node, Pod, PodSpec};
 use smallvec::{SmallVec, smallvec};
 
 /// Name in profiles, metrics and messages.
@@ -41,7 +42,10 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
     let plugin = Arc::new(NodeDeclaredFeatures {
         enabled: with.gates.enabled(Gate::NodeDeclaredFeatures),
     });
-    Ok(Extensions::new().pre_filter(plugin.clone()).filter(plugin))
+    Ok(Extensions::new()
+        .enqueue(plugin.clone())
+        .pre_filter(plugin.clone())
+        .filter(plugin))
 }
 
 impl Plugin for NodeDeclaredFeatures {
@@ -103,12 +107,78 @@ fn required_features(spec: &PodSpec) -> Features {
         .collect()
 }
 
+impl EnqueueExtensions for NodeDeclaredFeatures {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        if !self.enabled {
+            return Vec::new();
+        }
+        let node = Action::ADD | Action::UPDATE_NODE_DECLARED_FEATURE;
+        vec![
+            ClusterEvent::new(EventResource::Node, node),
+            ClusterEvent::new(EventResource::Pod, Action::UPDATE),
+        ]
+    }
+
+    fn queueing_hint(
+        &self,
+        registered: ClusterEvent,
+        _: ClusterEvent,
+        pod: &Pod,
+        objects: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        let may_help = if registered.resource == EventResource::Node {
+            objects.node().is_none_or(declares_other_features)
+        } else {
+            let needs_others = |change| own_needs_differ(pod, change);
+            objects.pod().is_none_or(needs_others)
+        };
+        Ok(QueueingHint::queue_if(may_help))
+    }
+}
+
+fn declares_other_features(change: ObjectChange<'_, Node>) -> bool {
+    match change {
+        ObjectChange::Updated { old, new } => old.status.declared_features != new.status.declared_features,
+        ObjectChange::Added(_) | ObjectChange::Deleted(_) => true,
+    }
+}
+
+fn own_needs_differ(pod: &Pod, change: ObjectChange<'_, Pod>) -> bool {
+    let needs = |pod: &Pod| required_features(&pod.spec);
+    change.is_of(&pod.uid) && change.before().map(needs) != change.after().map(needs)
+}
+
 #[cfg(test)]
 mod tests {
     use plimsoll_config::FeatureGates;
 
     use super::*;
-    use crate::fixture::{Cluster, pod, unresolvable};
+    use crate::fixture::{Cluster, Listener, node, pod, unresolvable};
+
+    #[test]
+    fn other_features_of_nodes_and_other_needs_of_its_own_bring_a_pod_back() {
+        let listener = Listener::of(&with_gate(true));
+        let isolated = pod(r#"{"hostNetwork":true,"hostUsers":false}"#);
+        let plain = pod("{}");
+        let declaring = |features: &str| node("n", &format!(r#"{{"status":{{"declaredFeatures":{features}}}}}"#));
+        let (none, some) = (declaring("[]"), declaring(r#"["UserNamespacesHostNetworkSupport"]"#));
+        let updated = Action::UPDATE_NODE_DECLARED_FEATURE;
+        assert!(listener.wakes_on_node(Action::ADD, &isolated, None, Some(&none)));
+        assert!(listener.wakes_on_node(updated, &isolated, Some(&none), Some(&some)));
+        assert!(!listener.wakes_on_node(updated, &isolated, Some(&some), Some(&some)));
+        assert!(listener.wakes_on_pod(Action::UPDATE, &plain, Some(&isolated), Some(&plain)));
+        assert!(!listener.wakes_on_pod(Action::UPDATE, &plain, Some(&plain), Some(&plain)));
+        let other = Pod {
+            uid: "other".into(),
+            ..isolated.clone()
+        };
+        assert!(!listener.wakes_on_pod(Action::UPDATE, &other, Some(&isolated), Some(&plain)));
+    }
+
+    #[test]
+    fn nothing_is_heard_while_the_gate_is_off() {
+        assert!(Listener::of(&with_gate(false)).events().is_empty());
+    }
 
     fn with_gate(enabled: bool) -> Extensions {
         construct(&Construction {

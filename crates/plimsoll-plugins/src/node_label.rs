@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use plimsoll_config::{NodeLabelArgs, PluginArgs, WeightedLabel};
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, MAX_NODE_SCORE, Plugin, ReasonCode,
-    Resolvability, Score,
+    Action, ClusterEvent, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
+    Extensions, Filter, FilterPass, MAX_NODE_SCORE, Plugin, QueueingHint, ReasonCode, Resolvability, Score,
 };
 use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex, NodeSet};
+use plimsoll_model::{Node, Pod};
 use smallvec::{SmallVec, smallvec};
 
 /// Name in profiles, metrics and messages.
@@ -51,7 +52,10 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
         return Err(format!("label {:?} should have a positive weight", label.label));
     }
     let plugin = Arc::new(NodeLabel { args });
-    Ok(Extensions::new().filter(plugin.clone()).score(plugin))
+    Ok(Extensions::new()
+        .enqueue(plugin.clone())
+        .filter(plugin.clone())
+        .score(plugin))
 }
 
 fn names(labels: &[WeightedLabel]) -> Vec<String> {
@@ -92,6 +96,34 @@ impl Filter for NodeLabel {
     }
 }
 
+impl NodeLabel {
+    fn allows(&self, node: &Node) -> bool {
+        let has = |label: &String| node.labels.contains_key(label);
+        self.args.present_labels.iter().all(has) && !self.args.absent_labels.iter().any(has)
+    }
+}
+
+impl EnqueueExtensions for NodeLabel {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        let node = Action::ADD | Action::UPDATE_NODE_LABEL;
+        vec![ClusterEvent::new(EventResource::Node, node)]
+    }
+
+    fn queueing_hint(
+        &self,
+        _: ClusterEvent,
+        _: ClusterEvent,
+        _: &Pod,
+        objects: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        let may_help = objects.node().is_none_or(|change| {
+            change.after().is_some_and(|node| self.allows(node))
+                && !change.before().is_some_and(|node| self.allows(node))
+        });
+        Ok(QueueingHint::queue_if(may_help))
+    }
+}
+
 impl Score for NodeLabel {
     /// The weight of the preferences that a node meets, out of all, in percent.
     fn score(
@@ -125,7 +157,30 @@ impl Score for NodeLabel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Cluster, made_of, made_with, pod, unresolvable};
+    use crate::fixture::{Cluster, Listener, made_of, made_with, node, pod, unresolvable};
+
+    #[test]
+    fn a_node_that_comes_to_have_the_right_labels_brings_pods_back() {
+        let listener = Listener::of(&made_of(construct, &args(&["zone"], &["retiring"], &[], &[])));
+        let with = |labels: &str| node("n", &format!(r#"{{"labels":{labels}}}"#));
+        let right = with(r#"{"zone":"x"}"#);
+        let same = with(r#"{"zone":"y"}"#);
+        let wrong = with(r#"{"zone":"x","retiring":""}"#);
+        let bare = with("{}");
+        let wakes = |action, old, new| listener.wakes_on_node(action, &pod("{}"), old, Some(new));
+        for (old, new, expected) in [
+            (None, &right, true),
+            (None, &wrong, false),
+            (None, &bare, false),
+            (Some(&wrong), &right, true),
+            (Some(&bare), &right, true),
+            (Some(&right), &same, false),
+            (Some(&right), &wrong, false),
+        ] {
+            let action = old.map_or(Action::ADD, |_| Action::UPDATE_NODE_LABEL);
+            assert_eq!(wakes(action, old, new), expected, "{:?}", new.labels);
+        }
+    }
 
     fn args(present: &[&str], absent: &[&str], wished: &[(&str, i32)], unwished: &[(&str, i32)]) -> PluginArgs {
         let owned = |labels: &[&str]| labels.iter().map(|label| (*label).to_owned()).collect();

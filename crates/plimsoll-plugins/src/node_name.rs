@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use plimsoll_framework::{CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, ReasonCode, Resolvability};
+use plimsoll_framework::{
+    Action, ClusterEvent, CycleContext, CycleState, EnqueueExtensions, EventResource, Extensions, Filter, FilterPass,
+    Plugin, ReasonCode, Resolvability,
+};
 use plimsoll_model::columns::NodeSet;
 use smallvec::{SmallVec, smallvec};
 
@@ -19,7 +22,7 @@ pub struct NodeName;
 
 /// Where it takes part.
 pub fn extensions() -> Extensions {
-    Extensions::new().filter(Arc::new(NodeName))
+    Extensions::new().enqueue(Arc::new(NodeName)).filter(Arc::new(NodeName))
 }
 
 impl Plugin for NodeName {
@@ -50,10 +53,32 @@ impl Filter for NodeName {
     }
 }
 
+impl EnqueueExtensions for NodeName {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        vec![ClusterEvent::new(EventResource::Node, Action::ADD)]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Cluster, pod, unresolvable};
+    use crate::fixture::{Cluster, Listener, node, pod, unresolvable};
+
+    #[test]
+    fn only_new_nodes_bring_pods_back_and_what_may_have_hidden_one() {
+        let listener = Listener::of(&extensions());
+        let (waiting, node) = (pod("{}"), node("n", "{}"));
+        assert!(listener.wakes_on_node(Action::ADD, &waiting, None, Some(&node)));
+        assert!(listener.wakes_on_node(Action::UPDATE_NODE_TAINT, &waiting, Some(&node), Some(&node)));
+        for action in [
+            Action::UPDATE_NODE_LABEL,
+            Action::UPDATE_NODE_ALLOCATABLE,
+            Action::DELETE,
+        ] {
+            assert!(!listener.hears_of(EventResource::Node, action));
+        }
+        assert!(!listener.hears_of(EventResource::AssignedPod, Action::DELETE));
+    }
 
     #[test]
     fn only_the_named_node_can_take_the_pod() {

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use plimsoll_framework::{
-    CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome, ReasonCode,
-    Resolvability,
+    Action, ClusterEvent, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource, Extensions, Filter,
+    FilterPass, ObjectChange, Plugin, PreFilter, PreFilterOutcome, QueueingHint, ReasonCode, Resolvability,
 };
-use plimsoll_model::HostPort;
+use plimsoll_model::{HostPort, Pod};
 use smallvec::{SmallVec, smallvec};
+
+use crate::placed::is_placed;
 
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "NodePorts";
@@ -25,6 +27,7 @@ struct WantedPorts(SmallVec<[HostPort; 1]>);
 /// Where it takes part.
 pub fn extensions() -> Extensions {
     Extensions::new()
+        .enqueue(Arc::new(NodePorts))
         .pre_filter(Arc::new(NodePorts))
         .filter(Arc::new(NodePorts))
 }
@@ -68,10 +71,72 @@ impl Filter for NodePorts {
     }
 }
 
+impl EnqueueExtensions for NodePorts {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        vec![
+            ClusterEvent::new(EventResource::Pod, Action::DELETE),
+            ClusterEvent::new(EventResource::Node, Action::ADD),
+        ]
+    }
+
+    fn queueing_hint(
+        &self,
+        registered: ClusterEvent,
+        _: ClusterEvent,
+        pod: &Pod,
+        objects: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        let gone = objects.pod().and_then(ObjectChange::before);
+        let may_help = registered.resource == EventResource::Node
+            || gone.is_none_or(|gone| is_placed(gone) && want_one_port(gone, pod));
+        Ok(QueueingHint::queue_if(may_help))
+    }
+}
+
+fn want_one_port(one: &Pod, other: &Pod) -> bool {
+    one.host_ports()
+        .any(|port| other.host_ports().any(|wanted| wanted.conflicts_with(port)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Cluster, pod, resolvable};
+    use crate::fixture::{Cluster, Listener, node, pod, resolvable};
+
+    #[test]
+    fn a_pod_that_frees_a_wanted_port_brings_pods_back() {
+        let listener = Listener::of(&extensions());
+        let waiting = pod(&with_ports(r#"[{"containerPort":1,"hostPort":80}]"#));
+        let of =
+            |fields: &str, port: &str| pod(&format!(r#"{{{fields}"containers":[{{"name":"c","ports":{port}}}]}}"#));
+        let on_node = r#""nodeName":"n","#;
+        let mut nominated = of("", r#"[{"containerPort":1,"hostPort":80}]"#);
+        nominated.status.nominated_node_name = Some("n".into());
+        let cases = [
+            (
+                of(on_node, r#"[{"containerPort":1,"hostPort":80,"hostIP":"10.0.0.1"}]"#),
+                true,
+            ),
+            (nominated, true),
+            (of("", r#"[{"containerPort":1,"hostPort":80}]"#), false),
+            (of(on_node, r#"[{"containerPort":1,"hostPort":81}]"#), false),
+            (of(on_node, r#"[{"containerPort":80}]"#), false),
+        ];
+        for (gone, expected) in cases {
+            let wakes = listener.wakes_on_pod(Action::DELETE, &waiting, Some(&gone), None);
+            assert_eq!(wakes, expected, "{gone:?}");
+        }
+    }
+
+    #[test]
+    fn every_new_node_brings_pods_back() {
+        let listener = Listener::of(&extensions());
+        let waiting = pod(&with_ports(r#"[{"containerPort":1,"hostPort":80}]"#));
+        let node = node("n", "{}");
+        assert!(listener.wakes_on_node(Action::ADD, &waiting, None, Some(&node)));
+        assert!(listener.wakes_on_node(Action::UPDATE_NODE_TAINT, &waiting, Some(&node), Some(&node)));
+        assert!(!listener.hears_of(EventResource::Node, Action::UPDATE_NODE_LABEL));
+    }
 
     fn with_ports(ports: &str) -> String {
         format!(r#"{{"containers":[{{"name":"c","ports":{ports}}}]}}"#)

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use plimsoll_config::{NodeResourcesFitArgs, PluginArgs};
+use plimsoll_config::{Gate, NodeResourcesFitArgs, PluginArgs};
 use plimsoll_framework::{
     Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome,
     PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score,
@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 
 use crate::validated::validated;
 
+mod queueing_hint;
 mod strategy;
 
 pub(crate) use strategy::ResourceScore;
@@ -55,6 +56,8 @@ pub struct NodeResourcesFit {
     ignored_resources: Vec<String>,
     ignored_groups: Vec<String>,
     scoring: ResourceScore,
+    /// Whether device classes may stand for extended resources.
+    device_classes: bool,
 }
 
 /// What the pod asks for; written by the pre-filter.
@@ -72,8 +75,12 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
         Some(PluginArgs::NodeResourcesFit(args)) => args,
         Some(_) => return Err("want args to be of type NodeResourcesFitArgs".to_owned()),
     };
-    let plugin = Arc::new(NodeResourcesFit::new(args)?);
+    let plugin = Arc::new(NodeResourcesFit {
+        device_classes: with.gates.enabled(Gate::DRAExtendedResource),
+        ..NodeResourcesFit::new(args)?
+    });
     Ok(Extensions::new()
+        .enqueue(plugin.clone())
         .pre_filter(plugin.clone())
         .filter(plugin.clone())
         .pre_score(plugin.clone())
@@ -89,6 +96,7 @@ impl NodeResourcesFit {
             ignored_resources: args.ignored_resources.clone(),
             ignored_groups: args.ignored_resource_groups.clone(),
             scoring: ResourceScore::new(scoring)?,
+            device_classes: false,
         })
     }
 

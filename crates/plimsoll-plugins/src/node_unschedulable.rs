@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use plimsoll_framework::{CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, ReasonCode, Resolvability};
-use plimsoll_model::{Effect, Taint};
+use plimsoll_framework::{
+    Action, ClusterEvent, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource, Extensions, Filter,
+    FilterPass, ObjectChange, Plugin, QueueingHint, ReasonCode, Resolvability,
+};
+use plimsoll_model::{Effect, Node, Pod, Taint};
 use smallvec::{SmallVec, smallvec};
 
 /// Name in profiles, metrics and messages.
@@ -21,7 +24,9 @@ pub struct NodeUnschedulable;
 
 /// Where it takes part.
 pub fn extensions() -> Extensions {
-    Extensions::new().filter(Arc::new(NodeUnschedulable))
+    Extensions::new()
+        .enqueue(Arc::new(NodeUnschedulable))
+        .filter(Arc::new(NodeUnschedulable))
 }
 
 impl Plugin for NodeUnschedulable {
@@ -32,14 +37,7 @@ impl Plugin for NodeUnschedulable {
 
 impl Filter for NodeUnschedulable {
     fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
-        let taint = Taint::new(TAINT_KEY, "", Effect::NoSchedule);
-        if !cycle
-            .pod
-            .spec
-            .tolerations
-            .iter()
-            .any(|toleration| toleration.tolerates(&taint))
-        {
+        if !puts_up_with_it(cycle.pod) {
             pass.reject_set(
                 cycle.columns.unschedulable(),
                 ReasonCode(0),
@@ -58,10 +56,79 @@ impl Filter for NodeUnschedulable {
     }
 }
 
+fn puts_up_with_it(pod: &Pod) -> bool {
+    let taint = Taint::new(TAINT_KEY, "", Effect::NoSchedule);
+    let mut tolerations = pod.spec.tolerations.iter();
+    tolerations.any(|toleration| toleration.tolerates(&taint))
+}
+
+impl EnqueueExtensions for NodeUnschedulable {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        vec![
+            ClusterEvent::new(EventResource::Node, Action::ADD | Action::UPDATE_NODE_TAINT),
+            ClusterEvent::new(EventResource::Pod, Action::UPDATE_POD_TOLERATION),
+        ]
+    }
+
+    fn queueing_hint(
+        &self,
+        registered: ClusterEvent,
+        _: ClusterEvent,
+        pod: &Pod,
+        objects: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        let may_help = if registered.resource == EventResource::Node {
+            objects.node().is_none_or(takes_pods_now)
+        } else {
+            let own_toleration =
+                |change: ObjectChange<'_, Pod>| change.is_of(&pod.uid) && change.after().is_none_or(puts_up_with_it);
+            objects.pod().is_none_or(own_toleration)
+        };
+        Ok(QueueingHint::queue_if(may_help))
+    }
+}
+
+fn takes_pods_now(change: ObjectChange<'_, Node>) -> bool {
+    let cordoned_before = change.before().is_none_or(|node| node.spec.unschedulable);
+    cordoned_before && change.after().is_some_and(|node| !node.spec.unschedulable)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{Cluster, pod, unresolvable};
+    use crate::fixture::{Cluster, Listener, node, pod, unresolvable};
+
+    #[test]
+    fn a_node_that_is_not_cordoned_any_more_brings_pods_back() {
+        let listener = Listener::of(&extensions());
+        let open = node("n", "{}");
+        let cordoned = node("n", r#"{"spec":{"unschedulable":true}}"#);
+        let waiting = pod("{}");
+        let wakes = |action, old, new| listener.wakes_on_node(action, &waiting, old, new);
+        assert!(wakes(Action::ADD, None, Some(&open)));
+        assert!(!wakes(Action::ADD, None, Some(&cordoned)));
+        assert!(wakes(Action::UPDATE_NODE_TAINT, Some(&cordoned), Some(&open)));
+        assert!(!wakes(Action::UPDATE_NODE_TAINT, Some(&open), Some(&open)));
+        assert!(!wakes(Action::UPDATE_NODE_TAINT, Some(&open), Some(&cordoned)));
+        assert!(!wakes(Action::UPDATE_NODE_LABEL, Some(&cordoned), Some(&open)));
+    }
+
+    #[test]
+    fn a_toleration_of_its_own_brings_a_pod_back_if_it_is_of_cordoned_nodes() {
+        let listener = Listener::of(&extensions());
+        let waiting = pod("{}");
+        let key = "node.kubernetes.io/unschedulable";
+        let tolerating = pod(&format!(r#"{{"tolerations":[{{"key":"{key}","operator":"Exists"}}]}}"#));
+        let unrelated = pod(r#"{"tolerations":[{"key":"other","operator":"Exists"}]}"#);
+        let other = Pod {
+            uid: "other".into(),
+            ..tolerating.clone()
+        };
+        for (new, expected) in [(&tolerating, true), (&unrelated, false), (&other, false)] {
+            let wakes = listener.wakes_on_pod(Action::UPDATE_POD_TOLERATION, &waiting, Some(&waiting), Some(new));
+            assert_eq!(wakes, expected, "{:?}", new.spec.tolerations);
+        }
+    }
 
     #[test]
     fn a_cordoned_node_takes_only_pods_that_tolerate_it() {

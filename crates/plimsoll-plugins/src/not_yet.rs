@@ -10,6 +10,8 @@ use plimsoll_framework::{
 };
 use plimsoll_model::{Pod, VolumeKind};
 
+mod registrations;
+
 /// What users read on a pod with persistent volume claims or generic ephemeral volumes. The same from each of the volume
 /// plugins, since which of them is asked first says nothing.
 pub const VOLUME_CLAIMS: &str =
@@ -147,12 +149,13 @@ struct NotYet {
 
 impl Placeholder {
     fn extensions(&self) -> Extensions {
+        let extensions = Extensions::new().enqueue(Arc::new(registrations::of(self.missing)));
         match self.need {
-            Some(need) => Extensions::new().pre_filter(Arc::new(NotYet {
+            Some(need) => extensions.pre_filter(Arc::new(NotYet {
                 plugin: self.missing.plugin,
                 need,
             })),
-            None => Extensions::new(),
+            None => extensions,
         }
     }
 }
@@ -219,12 +222,12 @@ fn scheduling_group(pod: &Pod) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use plimsoll_config::{FeatureGates, Gate, Plugins, ProfileConfig};
-    use plimsoll_framework::Profile;
+    use plimsoll_framework::{Action, EventObjects, EventResource, Profile};
     use plimsoll_model::Moment;
     use plimsoll_model::columns::Columns;
 
     use super::*;
-    use crate::fixture::pod;
+    use crate::fixture::{Listener, pod};
 
     /// Which placeholders stop the pod, and what they say.
     fn stopped(spec: &str) -> Vec<(&'static str, String)> {
@@ -336,6 +339,53 @@ mod tests {
                 .collect();
             assert_eq!(stopped(&format!("{{{spec}}}")), expected, "{spec}");
         }
+    }
+
+    #[test]
+    fn what_a_missing_plugin_would_listen_to_brings_its_pods_back() {
+        let listener = |name: &str| {
+            let placeholder = PLACEHOLDERS
+                .iter()
+                .find(|placeholder| placeholder.missing.plugin == name);
+            Listener::of(&placeholder.unwrap().extensions())
+        };
+        let cases = [
+            (
+                "VolumeRestrictions",
+                EventResource::PersistentVolumeClaim,
+                Action::ADD,
+                true,
+            ),
+            ("VolumeRestrictions", EventResource::AssignedPod, Action::DELETE, true),
+            ("VolumeRestrictions", EventResource::AssignedPod, Action::ADD, false),
+            (
+                "NodeVolumeLimits",
+                EventResource::VolumeAttachment,
+                Action::DELETE,
+                true,
+            ),
+            ("NodeVolumeLimits", EventResource::Node, Action::ADD, false),
+            ("VolumeBinding", EventResource::StorageClass, Action::UPDATE, true),
+            ("VolumeBinding", EventResource::CsiDriver, Action::ADD, false),
+            ("VolumeZone", EventResource::PersistentVolume, Action::UPDATE, true),
+            ("VolumeZone", EventResource::StorageClass, Action::UPDATE, false),
+            ("DynamicResources", EventResource::ResourceSlice, Action::ADD, true),
+            (
+                "DynamicResources",
+                EventResource::Node,
+                Action::UPDATE_NODE_ALLOCATABLE,
+                true,
+            ),
+            ("GangScheduling", EventResource::PodGroup, Action::ADD, true),
+            ("GangScheduling", EventResource::UnschedulablePod, Action::ADD, true),
+            ("DefaultPreemption", EventResource::AssignedPod, Action::DELETE, false),
+            ("PodGroupPodsCount", EventResource::AssignedPod, Action::ADD, false),
+        ];
+        for (plugin, resource, action, expected) in cases {
+            let wakes = listener(plugin).wakes(resource, action, &pod("{}"), &EventObjects::None);
+            assert_eq!(wakes, expected, "{plugin} {resource:?} {action:?}");
+        }
+        assert!(listener("DefaultPreemption").hears_of(EventResource::AssignedPod, Action::DELETE));
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod defaults;
 mod domains;
 mod eligible;
 mod filter;
+mod queueing_hint;
 mod score;
 #[cfg(test)]
 mod tests;
@@ -75,6 +76,7 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
         compares: with.gates.enabled(Gate::TaintTolerationComparisonOperators),
     });
     Ok(Extensions::new()
+        .enqueue(plugin.clone())
         .prepare(plugin.clone())
         .pre_filter(plugin.clone())
         .filter(plugin.clone())

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use plimsoll_framework::{Extensions, GateStatus, Plugin, PreEnqueue};
+use plimsoll_framework::{
+    Action, ClusterEvent, EnqueueExtensions, EventObjects, EventResource, Extensions, GateStatus, Plugin, PreEnqueue,
+    QueueingHint,
+};
 use plimsoll_model::Pod;
 
 /// Name in profiles, metrics and messages.
@@ -14,7 +17,9 @@ pub struct SchedulingGates;
 
 /// Where it takes part.
 pub fn extensions() -> Extensions {
-    Extensions::new().pre_enqueue(Arc::new(SchedulingGates))
+    Extensions::new()
+        .enqueue(Arc::new(SchedulingGates))
+        .pre_enqueue(Arc::new(SchedulingGates))
 }
 
 impl Plugin for SchedulingGates {
@@ -33,10 +38,43 @@ impl PreEnqueue for SchedulingGates {
     }
 }
 
+impl EnqueueExtensions for SchedulingGates {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        let ungated = Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED;
+        vec![ClusterEvent::new(EventResource::Pod, ungated)]
+    }
+
+    fn queueing_hint(
+        &self,
+        _: ClusterEvent,
+        _: ClusterEvent,
+        pod: &Pod,
+        objects: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        let own = objects.pod().is_none_or(|change| change.is_of(&pod.uid));
+        Ok(QueueingHint::queue_if(own))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::pod;
+    use crate::fixture::{Listener, pod};
+
+    #[test]
+    fn a_pod_comes_back_when_its_own_last_gate_is_gone() {
+        let listener = Listener::of(&extensions());
+        let eliminated = Action::UPDATE_POD_SCHEDULING_GATES_ELIMINATED;
+        let gated = pod(r#"{"schedulingGates":[{"name":"a"}]}"#);
+        let ungated = pod("{}");
+        assert!(listener.wakes_on_pod(eliminated, &ungated, Some(&gated), Some(&ungated)));
+        let other = Pod {
+            uid: "other".into(),
+            ..ungated.clone()
+        };
+        assert!(!listener.wakes_on_pod(eliminated, &other, Some(&gated), Some(&ungated)));
+        assert!(!listener.wakes_on_pod(Action::UPDATE_POD_LABEL, &ungated, Some(&gated), Some(&ungated)));
+    }
 
     #[test]
     fn a_gated_pod_waits_and_its_gates_are_named_in_their_order() {

@@ -24,6 +24,8 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::workload_of_pod::{pods_beside, services_of};
 
+mod queueing_hint;
+
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "ServiceAffinity";
 
@@ -56,6 +58,7 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
         apart: args.anti_affinity_labels_preference,
     });
     Ok(Extensions::new()
+        .enqueue(plugin.clone())
         .prepare(plugin.clone())
         .filter(plugin.clone())
         .score(plugin))

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use plimsoll_config::Gate;
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Normalize, Plugin, PreScore,
-    PreScoreOutcome, ReasonCode, Resolvability, Score,
+    Action, ClusterEvent, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
+    Extensions, Filter, FilterPass, Normalize, ObjectChange, Plugin, PreScore, PreScoreOutcome, QueueingHint,
+    ReasonCode, Resolvability, Score,
 };
 use plimsoll_model::columns::{NodeClass, NodeIndex};
-use plimsoll_model::{Effect, Pod, Taint, Toleration};
+use plimsoll_model::{Effect, Node, Pod, Taint, Toleration};
 use smallvec::{SmallVec, smallvec};
 
 /// Name in profiles, metrics and messages.
@@ -36,6 +37,7 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
         compares: with.gates.enabled(Gate::TaintTolerationComparisonOperators),
     });
     Ok(Extensions::new()
+        .enqueue(plugin.clone())
         .filter(plugin.clone())
         .pre_score(plugin.clone())
         .score(plugin))
@@ -88,6 +90,34 @@ impl Filter for TaintToleration {
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed(REASON)]
+    }
+}
+
+impl EnqueueExtensions for TaintToleration {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        vec![
+            ClusterEvent::new(EventResource::Node, Action::ADD | Action::UPDATE_NODE_TAINT),
+            ClusterEvent::new(EventResource::Pod, Action::UPDATE_POD_TOLERATION),
+        ]
+    }
+
+    fn queueing_hint(
+        &self,
+        registered: ClusterEvent,
+        _: ClusterEvent,
+        pod: &Pod,
+        objects: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        let rejects = |node: &Node| self.rejects(&node.spec.taints, &pod.spec.tolerations);
+        let lets_in_now = |change: ObjectChange<'_, Node>| {
+            change.before().is_none_or(rejects) && change.after().is_some_and(|node| !rejects(node))
+        };
+        let may_help = if registered.resource == EventResource::Node {
+            objects.node().is_none_or(lets_in_now)
+        } else {
+            objects.pod().is_none_or(|change| change.is_of(&pod.uid))
+        };
+        Ok(QueueingHint::queue_if(may_help))
     }
 }
 
@@ -153,7 +183,7 @@ mod tests {
     use super::*;
     use plimsoll_config::FeatureGates;
 
-    use crate::fixture::{Cluster, made, made_with, pod, unresolvable};
+    use crate::fixture::{Cluster, Listener, made, made_with, pod, unresolvable};
 
     const CLEAN: &str = "{}";
 
@@ -230,6 +260,45 @@ mod tests {
             assert_eq!(names.map(|name| scores.raw(name)), raw, "{tolerations}");
             assert_eq!(names.map(|name| scores.normalised(name)), normalised, "{tolerations}");
         }
+    }
+
+    #[test]
+    fn a_node_whose_taints_are_tolerated_now_brings_pods_back() {
+        let listener = Listener::of(&made(construct));
+        let node = |taints: &str| crate::fixture::node("n", &tainted(taints));
+        let hard = |key: &str| node(&format!(r#"[{{"key":"{key}","effect":"NoSchedule"}}]"#));
+        let (k, l, clean) = (hard("k"), hard("l"), node("[]"));
+        let soft = node(r#"[{"key":"m","effect":"PreferNoSchedule"}]"#);
+        let waiting = pod(r#"{"tolerations":[{"key":"k","operator":"Exists"}]}"#);
+        let cases = [
+            (None, &k, true),
+            (None, &l, false),
+            (None, &soft, true),
+            (Some(&l), &k, true),
+            (Some(&l), &clean, true),
+            (Some(&k), &clean, false),
+            (Some(&k), &l, false),
+            (Some(&soft), &clean, false),
+        ];
+        for (old, new, expected) in cases {
+            let action = old.map_or(Action::ADD, |_| Action::UPDATE_NODE_TAINT);
+            let wakes = listener.wakes_on_node(action, &waiting, old, Some(new));
+            assert_eq!(wakes, expected, "{old:?} {new:?}");
+        }
+    }
+
+    #[test]
+    fn a_toleration_of_its_own_brings_a_pod_back() {
+        let listener = Listener::of(&made(construct));
+        let waiting = pod("{}");
+        let tolerating = pod(r#"{"tolerations":[{"operator":"Exists"}]}"#);
+        let wakes = |pod| listener.wakes_on_pod(Action::UPDATE_POD_TOLERATION, pod, Some(&waiting), Some(&tolerating));
+        assert!(wakes(&tolerating));
+        let other = Pod {
+            uid: "other".into(),
+            ..waiting.clone()
+        };
+        assert!(!wakes(&other));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Rules {
     }
 }
 
-fn required(affinity: Option<&PodAffinity>) -> &[PodAffinityTerm] {
+pub(super) fn required(affinity: Option<&PodAffinity>) -> &[PodAffinityTerm] {
     affinity.map_or(&[], |affinity| &affinity.required)
 }
 
@@ -95,7 +95,8 @@ fn pattern(term: &PodAffinityTerm, pod: &Pod) -> PodPattern {
     pattern
 }
 
-fn check(affinity: Option<&PodAffinity>, anti_affinity: Option<&PodAffinity>) -> Result<(), String> {
+/// What is wrong with the terms, if something is.
+pub(super) fn check(affinity: Option<&PodAffinity>, anti_affinity: Option<&PodAffinity>) -> Result<(), String> {
     let lists = [
         ("requiredAffinityTerms", check_required(affinity)),
         ("requiredAntiAffinityTerms", check_required(anti_affinity)),

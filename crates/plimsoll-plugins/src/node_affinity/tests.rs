@@ -1,7 +1,7 @@
 use plimsoll_model::Moment;
 
 use super::*;
-use crate::fixture::{Cluster, made, made_of, pod, unresolvable};
+use crate::fixture::{Cluster, Listener, made, made_of, node, pod, unresolvable};
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -214,7 +214,10 @@ fn adding(spec: &str) -> Extensions {
     assert!(added_affinity.is_some(), "{spec}");
     made_of(
         construct,
-        &PluginArgs::NodeAffinity(NodeAffinityArgs { added_affinity }),
+        &PluginArgs::NodeAffinity(NodeAffinityArgs {
+            added_affinity,
+            ..NodeAffinityArgs::default()
+        }),
     )
 }
 
@@ -275,4 +278,62 @@ fn added_preferred_terms_count_with_those_of_the_pod() {
         assert_eq!(names.map(|name| scores.normalised(name)), normalised, "{spec}");
     }
     assert!(cluster().filter(&plugin, &pod("{}")).skipped(), "nothing is required");
+}
+
+#[test]
+fn a_node_that_comes_to_match_brings_pods_back() {
+    let listener = Listener::of(&made(construct));
+    let labelled = |labels: &str| node("n", &labelled(labels));
+    let (x, y, bare) = (labelled(r#"{"zone":"x"}"#), labelled(r#"{"zone":"y"}"#), labelled("{}"));
+    let other_label = labelled(r#"{"zone":"x","disk":"ssd"}"#);
+    let in_x = [
+        pod(r#"{"nodeSelector":{"zone":"x"}}"#),
+        pod(&requiring(&expression("zone", "In", r#""x""#))),
+        pod(&format!(
+            r#"{{"nodeSelector":{{"zone":"x"}},{}"#,
+            &requiring(&expression("zone", "NotIn", r#""y""#))[1..]
+        )),
+    ];
+    for pod in &in_x {
+        let wakes = |old: Option<&Node>, new| {
+            let action = old.map_or(Action::ADD, |_| Action::UPDATE_NODE_LABEL);
+            listener.wakes_on_node(action, pod, old, Some(new))
+        };
+        assert!(wakes(None, &x));
+        assert!(!wakes(None, &y));
+        assert!(!wakes(None, &bare));
+        assert!(wakes(Some(&y), &x));
+        assert!(!wakes(Some(&x), &y));
+        assert!(!wakes(Some(&x), &other_label));
+        // Whatever takes its taint off may have hidden the node.
+        assert!(listener.wakes_on_node(Action::UPDATE_NODE_TAINT, pod, Some(&y), Some(&y)));
+    }
+    let by_name = pod(&requiring(&format!(r#"{{"matchFields":[{}]}}"#, field("In", r#""n""#))));
+    assert!(listener.wakes_on_node(Action::ADD, &by_name, None, Some(&bare)));
+    let by_other_name = pod(&requiring(&format!(r#"{{"matchFields":[{}]}}"#, field("In", r#""m""#))));
+    assert!(!listener.wakes_on_node(Action::ADD, &by_other_name, None, Some(&bare)));
+}
+
+#[test]
+fn a_node_that_comes_to_match_the_profile_brings_pods_back() {
+    let added = pod(&requiring(&expression("disk", "In", r#""ssd""#)))
+        .spec
+        .affinity
+        .unwrap();
+    let args = NodeAffinityArgs {
+        added_affinity: added.node_affinity,
+        ..NodeAffinityArgs::default()
+    };
+    let listener = Listener::of(&made_of(construct, &PluginArgs::NodeAffinity(args)));
+    let labelled = |labels: &str| node("n", &labelled(labels));
+    let both = labelled(r#"{"zone":"x","disk":"ssd"}"#);
+    let only_pods = labelled(r#"{"zone":"x"}"#);
+    let only_profiles = labelled(r#"{"disk":"ssd"}"#);
+    let pod = pod(r#"{"nodeSelector":{"zone":"x"}}"#);
+    let wakes = |old, new| listener.wakes_on_node(Action::UPDATE_NODE_LABEL, &pod, Some(old), Some(new));
+    assert!(wakes(&only_pods, &both));
+    assert!(wakes(&only_profiles, &both));
+    assert!(!wakes(&only_profiles, &only_pods));
+    assert!(!wakes(&both, &both));
+    assert!(!listener.wakes_on_node(Action::ADD, &pod, None, Some(&only_pods)));
 }

@@ -1,8 +1,9 @@
 use plimsoll_config::FeatureGates;
+use plimsoll_framework::Action;
 use plimsoll_model::{LabelSelector, Labels, ObjectName, ResourceVersion, Uid, WorkloadKind, WorkloadSelector};
 
 use super::*;
-use crate::fixture::{Cluster, made_of, made_with, named_pod, resolvable};
+use crate::fixture::{Cluster, Listener, made_of, made_with, named_pod, node, resolvable};
 
 fn args(together: &[&str], apart: &[(&str, i32)]) -> PluginArgs {
     PluginArgs::ServiceAffinity(ServiceAffinityArgs {
@@ -188,4 +189,73 @@ fn pods_that_terminate_hold_a_service_where_it_is_but_are_not_spread_from() {
 fn a_label_must_weigh_something() {
     let refused = made_with(construct, Some(&args(&[], &[("rack", 0)])), &FeatureGates::default());
     assert_eq!(refused.unwrap_err(), "label \"rack\" should have a positive weight");
+}
+
+#[test]
+fn pods_that_may_be_of_its_service_bring_a_pod_back() {
+    let listener = Listener::of(&made_of(construct, &args(&["zone"], &[])));
+    let other = |namespace: &str, labels: &str| Pod {
+        uid: Uid::from("other"),
+        ..named_pod(namespace, labels, r#"{"nodeName":"x1"}"#)
+    };
+    let waiting = web("{}");
+    let cases = [
+        (other("default", r#"{"app":"web","tier":"back"}"#), true),
+        (other("default", r#"{"app":"db"}"#), false),
+        (other("default", "{}"), false),
+        (other("elsewhere", r#"{"app":"web"}"#), false),
+    ];
+    for (pod, expected) in &cases {
+        for (action, old, new) in [(Action::ADD, None, Some(pod)), (Action::DELETE, Some(pod), None)] {
+            assert_eq!(
+                listener.wakes_on_pod(action, &waiting, old, new),
+                *expected,
+                "{:?}",
+                pod.labels
+            );
+        }
+    }
+    let (web, db) = (&cases[0].0, &cases[1].0);
+    let label = Action::UPDATE_POD_LABEL;
+    assert!(listener.wakes_on_pod(label, &waiting, Some(web), Some(db)));
+    assert!(listener.wakes_on_pod(label, &waiting, Some(db), Some(web)));
+    assert!(!listener.wakes_on_pod(label, &waiting, Some(db), Some(db)));
+    assert!(listener.wakes_on_pod(label, &waiting, Some(&waiting), Some(&waiting)));
+}
+
+#[test]
+fn nodes_that_are_new_or_vanish_or_change_a_label_of_the_profile_bring_pods_back() {
+    let listener = Listener::of(&made_of(construct, &args(&["zone"], &[])));
+    let x = node("n", r#"{"labels":{"zone":"x","rack":"1"}}"#);
+    let y = node("n", r#"{"labels":{"zone":"y","rack":"1"}}"#);
+    let other_rack = node("n", r#"{"labels":{"zone":"x","rack":"2"}}"#);
+    let wakes = |action, old, new| listener.wakes_on_node(action, &web("{}"), old, new);
+    assert!(wakes(Action::ADD, None, Some(&x)));
+    assert!(wakes(Action::DELETE, Some(&x), None));
+    assert!(wakes(Action::UPDATE_NODE_LABEL, Some(&x), Some(&y)));
+    assert!(!wakes(Action::UPDATE_NODE_LABEL, Some(&x), Some(&other_rack)));
+}
+
+#[test]
+fn services_that_select_a_pod_bring_it_back() {
+    let listener = Listener::of(&made_of(construct, &args(&["zone"], &[])));
+    let service = |namespace: &str, label: (&str, &str)| WorkloadSelector {
+        kind: WorkloadKind::Service,
+        name: ObjectName::new(namespace, "s"),
+        uid: Uid::from("s"),
+        resource_version: ResourceVersion::new(1),
+        selector: Some(LabelSelector::of_labels([label].into_iter().collect::<Labels>())),
+    };
+    let web_service = service("default", ("app", "web"));
+    let db_service = service("default", ("app", "db"));
+    let elsewhere = service("elsewhere", ("app", "web"));
+    let wakes = |old, new| listener.wakes_on_workload(&web("{}"), old, new);
+    assert!(wakes(None, Some(&web_service)));
+    assert!(wakes(Some(&web_service), None));
+    assert!(wakes(Some(&web_service), Some(&db_service)));
+    assert!(!wakes(None, Some(&db_service)));
+    assert!(!wakes(None, Some(&elsewhere)));
+    // Without a label to keep together by, the plugin turns nobody away.
+    let apart = Listener::of(&made_of(construct, &args(&[], &[("rack", 1)])));
+    assert!(!apart.wakes_on_workload(&web("{}"), None, Some(&web_service)));
 }

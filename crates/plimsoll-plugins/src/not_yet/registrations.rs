@@ -1,0 +1,117 @@
+//! What the plugins that are not there yet listen to. Their hints come with them: until then every such event counts.
+
+use plimsoll_framework::{Action, ClusterEvent, EnqueueExtensions, EventObjects, EventResource, Plugin, QueueingHint};
+use plimsoll_model::Pod;
+
+use super::Missing;
+
+/// The registrations of one plugin, as kube-scheduler has them.
+pub(super) struct Registrations {
+    pub(super) missing: Missing,
+    pub(super) events: &'static [(EventResource, Action)],
+    pub(super) hint: QueueingHint,
+}
+
+impl Plugin for Registrations {
+    fn name(&self) -> &'static str {
+        self.missing.plugin
+    }
+}
+
+impl EnqueueExtensions for Registrations {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        let events = self.events.iter();
+        events
+            .map(|(resource, action)| ClusterEvent::new(*resource, *action))
+            .collect()
+    }
+
+    fn queueing_hint(
+        &self,
+        _: ClusterEvent,
+        _: ClusterEvent,
+        _: &Pod,
+        _: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        Ok(self.hint)
+    }
+}
+
+/// What a plugin of this name listens to.
+pub(super) fn of(missing: Missing) -> Registrations {
+    Registrations {
+        missing,
+        events: match missing.plugin {
+            "VolumeRestrictions" => VOLUME_RESTRICTIONS,
+            "NodeVolumeLimits" => NODE_VOLUME_LIMITS,
+            "VolumeBinding" => VOLUME_BINDING,
+            "VolumeZone" => VOLUME_ZONE,
+            "DynamicResources" => DYNAMIC_RESOURCES,
+            "DefaultPreemption" => DEFAULT_PREEMPTION,
+            "GangScheduling" => GANG_SCHEDULING,
+            _ => &[],
+        },
+        // Preemption only holds its pods back while it is under way; what brings them back is for others to say.
+        hint: QueueingHint::queue_if(missing.plugin != "DefaultPreemption"),
+    }
+}
+
+const VOLUME_RESTRICTIONS: &[(EventResource, Action)] = &[
+    (EventResource::Pod, Action::DELETE),
+    (EventResource::Node, Action::ADD),
+    (EventResource::PersistentVolumeClaim, Action::ADD),
+];
+
+const NODE_VOLUME_LIMITS: &[(EventResource, Action)] = &[
+    (EventResource::CsiNode, Action::ADD),
+    (EventResource::CsiNode, Action::UPDATE),
+    (EventResource::Pod, Action::DELETE),
+    (EventResource::PersistentVolumeClaim, Action::ADD),
+    (EventResource::VolumeAttachment, Action::DELETE),
+];
+
+const VOLUME_BINDING: &[(EventResource, Action)] = &[
+    (EventResource::StorageClass, Action::ADD),
+    (EventResource::StorageClass, Action::UPDATE),
+    (EventResource::PersistentVolumeClaim, Action::ADD),
+    (EventResource::PersistentVolumeClaim, Action::UPDATE),
+    (EventResource::PersistentVolume, Action::ADD),
+    (EventResource::PersistentVolume, Action::UPDATE),
+    (EventResource::Node, Action::ADD),
+    (EventResource::Node, Action::UPDATE_NODE_LABEL),
+    (EventResource::CsiNode, Action::ADD),
+    (EventResource::CsiNode, Action::UPDATE),
+    (EventResource::CsiDriver, Action::UPDATE),
+    (EventResource::CsiStorageCapacity, Action::ADD),
+    (EventResource::CsiStorageCapacity, Action::UPDATE),
+];
+
+const VOLUME_ZONE: &[(EventResource, Action)] = &[
+    (EventResource::StorageClass, Action::ADD),
+    (EventResource::Node, Action::ADD),
+    (EventResource::Node, Action::UPDATE_NODE_LABEL),
+    (EventResource::PersistentVolumeClaim, Action::ADD),
+    (EventResource::PersistentVolumeClaim, Action::UPDATE),
+    (EventResource::PersistentVolume, Action::ADD),
+    (EventResource::PersistentVolume, Action::UPDATE),
+];
+
+const DYNAMIC_RESOURCES: &[(EventResource, Action)] = &[
+    (EventResource::Node, Action::ADD),
+    (EventResource::Node, Action::UPDATE_NODE_LABEL),
+    (EventResource::Node, Action::UPDATE_NODE_ALLOCATABLE),
+    (EventResource::ResourceClaim, Action::ADD),
+    (EventResource::ResourceClaim, Action::UPDATE),
+    (EventResource::Pod, Action::UPDATE_POD_GENERATED_RESOURCE_CLAIM),
+    (EventResource::DeviceClass, Action::ADD),
+    (EventResource::DeviceClass, Action::UPDATE),
+    (EventResource::ResourceSlice, Action::ADD),
+    (EventResource::ResourceSlice, Action::UPDATE),
+];
+
+const DEFAULT_PREEMPTION: &[(EventResource, Action)] = &[(EventResource::Pod, Action::DELETE)];
+
+const GANG_SCHEDULING: &[(EventResource, Action)] = &[
+    (EventResource::Pod, Action::ADD),
+    (EventResource::PodGroup, Action::ADD),
+];
