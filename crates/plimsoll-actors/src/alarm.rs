@@ -10,6 +10,8 @@ use crate::mailbox::{Mailbox, Summary};
 #[derive(Debug, Default)]
 pub(crate) struct Alarm {
     armed: Option<(Moment, JoinHandle<()>)>,
+    /// A call for a moment that was over already is in the mailbox.
+    sent: bool,
 }
 
 impl Alarm {
@@ -39,9 +41,27 @@ impl Alarm {
         self.armed = Some((at, call));
     }
 
+    /// As [`Self::arm`], for an actor that may have work left over: when `at` is over already the message goes into the mailbox
+    /// at once, so that the actor comes to the rest in its turn however many messages there are. Its handling must get the
+    /// actor further.
+    pub(crate) fn arm_or_send<M: Message + Summary>(
+        &mut self,
+        mailbox: &Mailbox<M>,
+        at: Option<Moment>,
+        now: Moment,
+        message: impl FnOnce() -> M + Send + 'static,
+    ) {
+        if at.is_none_or(|at| at > now) {
+            self.arm(mailbox, at, now, message);
+        } else if !std::mem::replace(&mut self.sent, true) {
+            mailbox.tell(message());
+        }
+    }
+
     /// The call has come: the next one may be armed.
     pub(crate) fn rang(&mut self) {
         self.armed = None;
+        self.sent = false;
     }
 
     /// No call will come.

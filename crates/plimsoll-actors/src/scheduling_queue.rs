@@ -218,7 +218,7 @@ impl Actor for SchedulingQueue {
         state.report();
         state
             .alarm
-            .arm(&state.mailbox, state.queue.next_deadline(), now, || QueueMessage::Tick);
+            .arm_or_send(&state.mailbox, state.queue.next_deadline(), now, || QueueMessage::Tick);
         Ok(())
     }
 }

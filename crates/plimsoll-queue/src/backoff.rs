@@ -30,14 +30,34 @@ pub(crate) fn duration(config: &QueueConfig, failures: u32) -> Duration {
         .map_or(config.max_backoff, |wait| wait.min(config.max_backoff))
 }
 
-/// The second through which a pod backs off, or nothing when it does not.
+/// The second through which a pod backs off, or nothing when it does not. A moment instead of a second where pods are not
+/// popped early, since they do not compete by priority then.
 pub(crate) fn until(config: &QueueConfig, failures: u32, since: Moment) -> Option<Moment> {
-    (failures > 0 && !config.max_backoff.is_zero()).then(|| whole_second(since + duration(config, failures)))
+    let end = || window(config, since + duration(config, failures));
+    (failures > 0 && !config.max_backoff.is_zero()).then(end)
 }
 
 /// Whether a backoff through `until` still holds: the second of its end counts.
-pub(crate) fn holds(until: Moment, now: Moment) -> bool {
-    until >= whole_second(now)
+pub(crate) fn holds(config: &QueueConfig, until: Moment, now: Moment) -> bool {
+    until >= window(config, now)
+}
+
+/// When a backoff through `until` holds no more.
+pub(crate) fn over(config: &QueueConfig, until: Moment) -> Moment {
+    let grain = if config.pop_from_backoff {
+        GRAIN
+    } else {
+        Duration::from_nanos(1)
+    };
+    until + grain
+}
+
+fn window(config: &QueueConfig, moment: Moment) -> Moment {
+    if config.pop_from_backoff {
+        whole_second(moment)
+    } else {
+        moment
+    }
 }
 
 #[cfg(test)]
@@ -78,8 +98,20 @@ mod tests {
             (5_000_000_000, false),
         ];
         for (now, holding) in cases {
-            assert_eq!(holds(end, Moment::from_nanos(now)), holding, "at {now}");
+            assert_eq!(holds(&config, end, Moment::from_nanos(now)), holding, "at {now}");
         }
+    }
+
+    #[test]
+    fn without_early_pops_a_backoff_ends_to_the_moment() {
+        let config = QueueConfig {
+            pop_from_backoff: false,
+            ..QueueConfig::default()
+        };
+        let end = until(&config, 1, Moment::from_nanos(3_900_000_000)).unwrap();
+        assert_eq!(end, Moment::from_nanos(4_900_000_000));
+        assert!(holds(&config, end, end));
+        assert!(!holds(&config, end, over(&config, end)));
     }
 
     #[test]

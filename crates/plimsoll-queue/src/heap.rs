@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use plimsoll_framework::{QueueOrder, QueueSort};
 
+use crate::QueueConfig;
 use crate::record::Record;
 use crate::records::{Records, Slot};
 
@@ -15,6 +16,18 @@ pub(crate) enum Ranking {
     BackoffThenQueueSort,
     /// By the end of backoff.
     Backoff,
+}
+
+impl Ranking {
+    /// Of pods that back off after a rejection: if they are popped early, the best of those whose backoff ends within one
+    /// second comes first.
+    pub(crate) fn of_backoff(config: &QueueConfig) -> Self {
+        if config.pop_from_backoff {
+            Self::BackoffThenQueueSort
+        } else {
+            Self::Backoff
+        }
+    }
 }
 
 /// A binary heap of slots; each record knows its position, so that any of them can be removed or moved.
@@ -35,6 +48,11 @@ impl Heap {
 
     pub(crate) fn first(&self) -> Option<Slot> {
         self.slots.first().copied()
+    }
+
+    /// Whether the record is where it says it is.
+    pub(crate) fn holds(&self, records: &Records, slot: Slot) -> bool {
+        self.slots.get(records[slot].position as usize) == Some(&slot)
     }
 
     pub(crate) fn push(&mut self, records: &mut Records, slot: Slot) {
@@ -60,8 +78,9 @@ impl Heap {
         self.sink(records, position);
     }
 
-    /// Puts everything in the order of another queue sort.
-    pub(crate) fn reorder(&mut self, records: &mut Records, sort: &Arc<dyn QueueSort>) {
+    /// Puts everything in another order.
+    pub(crate) fn reorder(&mut self, records: &mut Records, ranking: Ranking, sort: &Arc<dyn QueueSort>) {
+        self.ranking = ranking;
         self.sort = Arc::clone(sort);
         for position in (0..self.slots.len() / 2).rev() {
             self.sink(records, position);
@@ -141,5 +160,13 @@ impl Heap {
                 timestamp: b.timestamp,
             },
         )
+    }
+}
+
+#[cfg(test)]
+impl Heap {
+    /// Loses what it holds, as only a bug could.
+    pub(crate) fn forget_all(&mut self) {
+        self.slots.clear();
     }
 }

@@ -13,11 +13,14 @@
 //!                └── unschedulable (until an event that could help, or the deadline)
 //! ```
 
+mod alike;
 mod backoff;
 mod config;
 mod event;
 mod event_log;
+mod groups;
 mod heap;
+mod history;
 mod metrics;
 mod outcome;
 mod place;
@@ -30,6 +33,7 @@ mod worth;
 pub use config::QueueConfig;
 
 pub use event::{UpdateEvents, node_update_events, pod_update_events};
+pub use history::Move;
 pub use metrics::{HintError, QueueMetrics, Wakeups};
 pub use outcome::{Outcome, PoppedPod, QueueError, SET_ASIDE_MESSAGE};
 pub use place::{Counts, Place};

@@ -19,7 +19,23 @@ pub enum Place {
     Placed,
 }
 
+impl Place {
+    /// Its name in reports of audits and in logs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Backoff => "backoff",
+            Self::ErrorBackoff => "error backoff",
+            Self::Unschedulable => "unschedulable",
+            Self::Gated => "gated",
+            Self::InFlight => "in flight",
+            Self::Placed => "placed",
+        }
+    }
+}
+
 impl fmt::Display for Place {
+    /// As kube-scheduler's errors name it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Active => "the active queue",

@@ -7,7 +7,9 @@ use plimsoll_framework::{ClusterEvent, EventObjects, Plugin, Profile, ProfileInd
 use plimsoll_model::{Labels, Moment, Pod, Seq, Uid};
 
 use crate::event_log::{Audience, EventLog, Occurrence};
+use crate::groups::Groups;
 use crate::heap::{Heap, Ranking};
+use crate::history::History;
 use crate::metrics::{IncomingQueue, Tally};
 use crate::plugin_sets::{PluginSet, PluginSets};
 use crate::record::State;
@@ -15,6 +17,7 @@ use crate::records::{Records, Slot};
 use crate::worth::Worth;
 use crate::{Counts, Outcome, Place, PoppedPod, QueueConfig, QueueError, QueueMetrics, backoff};
 
+mod audit;
 mod changes;
 #[cfg(test)]
 mod fixture;
@@ -25,6 +28,12 @@ mod properties;
 mod reconfigure;
 #[cfg(test)]
 mod tests;
+mod waking;
+
+/// So many pods at most are moved by one call, which takes some milliseconds: when an event, or the end of a time, concerns
+/// more than that, [`SchedulingQueue::next_deadline`] says that there is more to do at once, and what comes meanwhile does
+/// not have to wait.
+const PORTION: usize = 4_096;
 
 /// The label of pods whose backoff ended.
 const BACKOFF_COMPLETE: ClusterEvent = ClusterEvent::labelled("BackoffComplete");
@@ -32,6 +41,12 @@ const BACKOFF_COMPLETE: ClusterEvent = ClusterEvent::labelled("BackoffComplete")
 const FORCE_ACTIVATE: ClusterEvent = ClusterEvent::labelled("ForceActivate");
 /// The label of pods popped before their backoff ended.
 const POP_FROM_BACKOFF: ClusterEvent = ClusterEvent::labelled("PopFromBackoffQ");
+/// The cause, in histories, of pods popped.
+const POP: ClusterEvent = ClusterEvent::labelled("Pop");
+/// The cause, in histories, of pods that need no further attempt.
+const SETTLED: ClusterEvent = ClusterEvent::labelled("Settled");
+/// The cause, in histories, of pods that are not to be scheduled here any more.
+const GONE: ClusterEvent = ClusterEvent::labelled("Gone");
 /// The label of pods that come back from an attempt.
 const SCHEDULE_ATTEMPT_FAILURE: ClusterEvent = ClusterEvent::labelled("ScheduleAttemptFailure");
 /// The label of pods that were parked too long.
@@ -52,6 +67,11 @@ const UNSCHEDULABLE_TIMEOUT: ClusterEvent = ClusterEvent::labelled("Unschedulabl
 /// **Deadlines.** Active pods are somebody's turn, backing-off pods have the end of their backoff, and all others that
 /// the queue owns are looked at again after `max_in_unschedulable`. That includes gated pods, whose pre-enqueue plugins
 /// are asked again, and placed ones that the watch never confirmed; kube-scheduler looks at neither.
+///
+/// **Events.** An event that no plugin listens to costs nothing. Any other costs a look at each set of plugins that turned
+/// pods away, a hint for each group of parked pods that are alike, and a move for each pod that it wakes. An event may wake
+/// all of a million pods; they move in portions, those of high priority first, and one that has not moved yet is where it
+/// was, and due.
 pub struct SchedulingQueue {
     config: QueueConfig,
     profiles: Vec<Arc<Profile>>,
@@ -68,7 +88,11 @@ pub struct SchedulingQueue {
     error_backoff: Heap,
     /// Parked and placed records by deadline and arrival.
     deadlines: BTreeMap<(Moment, u64), Slot>,
+    /// Parked records, but for those set aside, by what events can do for them.
+    groups: Groups,
     log: EventLog,
+    history: History,
+    portion: usize,
     plugin_sets: PluginSets,
     counts: Counts,
     tally: Tally,
@@ -91,10 +115,13 @@ impl SchedulingQueue {
             arrivals: 0,
             records: Records::default(),
             active: Heap::new(Ranking::QueueSort, Arc::clone(&sort)),
-            backoff: Heap::new(Ranking::BackoffThenQueueSort, Arc::clone(&sort)),
+            backoff: Heap::new(Ranking::of_backoff(&config), Arc::clone(&sort)),
             error_backoff: Heap::new(Ranking::Backoff, sort),
             deadlines: BTreeMap::new(),
+            groups: Groups::default(),
             log: EventLog::default(),
+            history: History::default(),
+            portion: PORTION,
             plugin_sets: PluginSets::new(),
             counts: Counts::default(),
             tally: Tally::default(),
@@ -116,37 +143,54 @@ impl SchedulingQueue {
     /// Hands out the first active pod, or, when there is none, the first of those that back off after a rejection.
     /// The caller owns it until it settles it.
     pub fn pop(&mut self, now: Moment) -> Option<PoppedPod> {
-        self.flush_backoff(now);
+        self.history.turn_to(now);
+        let mut budget = self.portion;
+        self.flush_backoff(now, &mut budget);
+        if self.active.first().is_none() {
+            self.move_woken(now, &mut budget);
+        }
         let slot = if let Some(slot) = self.active.first() {
             slot
         } else {
-            let slot = self.backoff.first()?;
+            let slot = self.backoff.first().filter(|_| self.config.pop_from_backoff)?;
             self.tally.count_incoming(IncomingQueue::Active, POP_FROM_BACKOFF);
             slot
         };
+        Some(self.hand_out(slot, now))
+    }
+
+    /// Hands out one pod whatever its turn, its backoff or what it waits for, if no pre-enqueue plugin holds it: for those
+    /// that are scheduled together with another. Nothing when it is not waiting here.
+    pub fn pop_specific(&mut self, uid: &Uid, now: Moment) -> Option<PoppedPod> {
+        self.history.turn_to(now);
+        let slot = self.records.find(uid)?;
+        self.force_active(slot, now);
+        let active = matches!(self.records[slot].state, State::Active);
+        active.then(|| self.hand_out(slot, now))
+    }
+
+    fn hand_out(&mut self, slot: Slot, now: Moment) -> PoppedPod {
         let mark = self.log.begin();
-        self.set_state(
-            slot,
-            State::InFlight {
-                mark,
-                popped_at: now,
-                gone: false,
-            },
-        );
+        let state = State::InFlight {
+            mark,
+            popped_at: now,
+            gone: false,
+        };
+        self.set_state(slot, state, POP);
         self.set_rejected_by(slot, PluginSets::EMPTY);
         let record = &mut self.records[slot];
         record.attempts = record.attempts.saturating_add(1);
         record.set_aside = false;
         record.popped_seq = self.seen;
         record.initial_attempt.get_or_insert(now);
-        Some(PoppedPod {
+        PoppedPod {
             pod: Arc::clone(&record.pod),
             seq: self.seen,
             attempts: record.attempts,
             initial_attempt: record.initial_attempt,
             flushed: record.flushed,
             added: record.added,
-        })
+        }
     }
 
     /// Takes back a popped pod. Idempotent, and nothing when the pod is no longer there.
@@ -156,6 +200,7 @@ impl SchedulingQueue {
         let Some(slot) = self.records.find(uid) else {
             return Ok(());
         };
+        self.history.turn_to(now);
         let mark = match self.records[slot].state {
             State::InFlight { mark, gone: true, .. } => {
                 self.log.end(mark);
@@ -166,6 +211,7 @@ impl SchedulingQueue {
             State::Placed { .. } => None,
             _ => return Err(self.not_in_flight(slot)),
         };
+        self.count_wakeup(slot, &outcome);
         match outcome {
             Outcome::Rejected {
                 plugins,
@@ -174,19 +220,32 @@ impl SchedulingQueue {
             } => {
                 let plugins = PluginSet::new(&plugins, &pending_plugins);
                 let worth = self.replay(slot, &plugins, mark, judged_at);
+                self.records[slot].woken = worth > Worth::Skip && !plugins.is_empty();
                 self.take_back(slot, plugins, worth, now);
             }
             Outcome::Failed { .. } => self.take_back(slot, PluginSet::default(), Worth::AfterBackoff, now),
             Outcome::SetAside => self.set_aside(slot, now),
             Outcome::Placed | Outcome::Dropped => {
                 let due = self.deadline(now);
-                self.set_state(slot, State::Placed { due });
+                self.set_state(slot, State::Placed { due }, SETTLED);
             }
         }
         if let Some(mark) = mark {
             self.log.end(mark);
         }
         Ok(())
+    }
+
+    /// Whether the event that woke the pod did so to some purpose.
+    fn count_wakeup(&mut self, slot: Slot, outcome: &Outcome) {
+        if !std::mem::take(&mut self.records[slot].woken) {
+            return;
+        }
+        match outcome {
+            Outcome::Placed => self.tally.useful += 1,
+            Outcome::Rejected { .. } => self.tally.wasted += 1,
+            Outcome::Failed { .. } | Outcome::SetAside | Outcome::Dropped => {}
+        }
     }
 
     /// Hears of an event that the cycle made itself, for example `AssignedPodDelete` for the room of a released claim. As
@@ -196,7 +255,13 @@ impl SchedulingQueue {
             EventObjects::Pod { old: Some(pod), .. } => self.records.find(&pod.uid),
             _ => None,
         };
+        self.history.turn_to(now);
         let audience = own.map_or(Audience::Everyone, |slot| Audience::Others(self.records[slot].arrival));
+        // One on its way out stays on it.
+        let own = own.filter(|slot| !self.groups.is_woken(self.records[*slot].group));
+        if let Some(slot) = own {
+            self.groups.remove(&mut self.records, slot);
+        }
         let occurrence = Occurrence {
             event,
             objects,
@@ -204,26 +269,40 @@ impl SchedulingQueue {
             seq: None,
         };
         self.announce(occurrence, now);
+        if let Some(slot) = own {
+            self.join_group(slot);
+        }
     }
 
     /// Makes these pods active whatever their backoff; pre-enqueue plugins still hold back parked ones. A pod in
     /// flight comes back to be tried again if it is rejected. Others are left alone.
     pub fn activate(&mut self, uids: &[Uid], now: Moment) {
+        self.history.turn_to(now);
         for uid in uids {
             let Some(slot) = self.records.find(uid) else { continue };
             match self.records[slot].state {
-                State::Parked { .. } => self.enter_active(slot, FORCE_ACTIVATE, now),
-                State::Backoff { .. } | State::ErrorBackoff { .. } => self.leave_backoff(slot, FORCE_ACTIVATE, now),
                 State::InFlight { gone: false, .. } => self.note_for(slot, FORCE_ACTIVATE, EventObjects::None),
-                _ => {}
+                _ => self.force_active(slot, now),
             }
         }
     }
 
-    /// Moves pods whose backoff is over, and those parked up to their deadline.
+    fn force_active(&mut self, slot: Slot, now: Moment) {
+        match self.records[slot].state {
+            State::Parked { .. } => self.enter_active(slot, FORCE_ACTIVATE, now),
+            State::Backoff { .. } | State::ErrorBackoff { .. } => self.leave_backoff(slot, FORCE_ACTIVATE, now),
+            _ => {}
+        }
+    }
+
+    /// Moves pods that an event woke, whose backoff is over, or that were parked up to their deadline; of very many only a
+    /// portion, and [`Self::next_deadline`] then lies in the past.
     pub fn tick(&mut self, now: Moment) {
-        self.flush_backoff(now);
-        self.flush_parked(now);
+        self.history.turn_to(now);
+        let mut budget = self.portion;
+        self.move_woken(now, &mut budget);
+        self.flush_backoff(now, &mut budget);
+        self.flush_parked(now, &mut budget);
     }
 
     /// When [`Self::tick`] has something to do next.
@@ -232,9 +311,10 @@ impl SchedulingQueue {
         let first_backoff = backoffs
             .iter()
             .filter_map(|heap| heap.first())
-            .map(|slot| self.records[slot].next_look());
+            .map(|slot| self.records[slot].next_look(&self.config));
         first_backoff
             .chain(self.deadlines.first_key_value().map(|((due, _), _)| *due))
+            .chain(self.groups.has_woken().then(|| self.history.now()))
             .min()
     }
 
@@ -248,12 +328,17 @@ impl SchedulingQueue {
         self.counts
     }
 
-    /// Each pod, its place, and when it is looked at next; for active pods and those in flight, since when it is
-    /// somebody's turn.
+    /// Each pod, its place, and when it is looked at next; a moment in the past for active pods, those in flight, and those
+    /// that have been woken and are about to move.
     pub fn pods(&self) -> impl Iterator<Item = (&Uid, Place, Moment)> {
-        self.records
-            .iter()
-            .filter_map(|record| Some((&record.pod.uid, record.place()?, record.next_look())))
+        self.records.iter().filter_map(|record| {
+            let look = if self.groups.is_woken(record.group) {
+                record.timestamp
+            } else {
+                record.next_look(&self.config)
+            };
+            Some((&record.pod.uid, record.place()?, look))
+        })
     }
 
     /// Takes what was counted since the last call.
@@ -282,6 +367,9 @@ impl SchedulingQueue {
         let record = &self.records[slot];
         // Never happens as long as the cycle applies changes up to the pop before it judges.
         if judged_at < record.popped_seq {
+            return Worth::AfterBackoff;
+        }
+        if self.config.generic_workload && record.pod.spec.scheduling_group.is_some() {
             return Worth::AfterBackoff;
         }
         let Some(events) = mark.and_then(|mark| self.log.since(mark)) else {
@@ -332,7 +420,7 @@ impl SchedulingQueue {
         record.flushed = false;
         record.set_aside = true;
         let due = self.deadline(now);
-        self.set_state(slot, State::Parked { due });
+        self.set_state(slot, State::Parked { due }, SCHEDULE_ATTEMPT_FAILURE);
         self.tally
             .count_incoming(IncomingQueue::Unschedulable, SCHEDULE_ATTEMPT_FAILURE);
     }

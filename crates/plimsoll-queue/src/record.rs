@@ -2,8 +2,9 @@ use std::sync::Arc;
 
 use plimsoll_model::{Moment, Pod, Seq};
 
-use crate::Place;
+use crate::groups::GroupId;
 use crate::plugin_sets::PluginSetId;
+use crate::{Place, QueueConfig, backoff};
 
 /// Where a record is, with what only that place needs to know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,8 +28,10 @@ pub(crate) enum State {
 
 /// What the queue keeps of one pod.
 ///
-/// There may be a million of these: at most 128 bytes each, beside the shared pod and some forty bytes in the index of
-/// UIDs and in one container.
+/// There may be a million of these. Beside the pod itself, which is shared with everybody else who keeps it, a waiting pod
+/// costs at most 300 bytes: the record, its place in the table of UIDs, and for a parked pod its deadline and its share of a
+/// group, which is largest when no other pod is like it. Tables grow by doubling, so they may hold as much again unused: a
+/// million waiting pods take less than 600 MB at worst.
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) pod: Arc<Pod>,
@@ -47,7 +50,7 @@ pub(crate) struct Record {
     /// Attempts in a row that failed otherwise.
     pub(crate) errors: u32,
     pub(crate) rejected_by: PluginSetId,
-    /// Index in whichever heap the record is in.
+    /// Index in whichever heap or group the record is in.
     pub(crate) position: u32,
     pub(crate) profile: u16,
     /// Which pre-enqueue plugin of the profile holds it back.
@@ -56,6 +59,10 @@ pub(crate) struct Record {
     pub(crate) flushed: bool,
     /// Whether only its own change or its deadline moves it.
     pub(crate) set_aside: bool,
+    /// Whether an event woke it for the attempt to come.
+    pub(crate) woken: bool,
+    /// The parked pods that it is like.
+    pub(crate) group: GroupId,
 }
 
 impl Record {
@@ -74,10 +81,10 @@ impl Record {
     }
 
     /// When somebody looks at the pod again: for an active pod and one in flight, since when it is somebody's turn.
-    pub(crate) fn next_look(&self) -> Moment {
+    pub(crate) fn next_look(&self, config: &QueueConfig) -> Moment {
         match self.state {
             State::Nowhere | State::Active => self.timestamp,
-            State::Backoff { until } | State::ErrorBackoff { until } => until + crate::backoff::GRAIN,
+            State::Backoff { until } | State::ErrorBackoff { until } => backoff::over(config, until),
             State::Parked { due } | State::Placed { due } => due,
             State::InFlight { popped_at, .. } => popped_at,
         }
@@ -100,9 +107,21 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::groups::Groups;
+    use crate::records::Slot;
+
+    /// An entry of the ordered map of deadlines, whose nodes are at least half full.
+    const DEADLINE: usize = 2 * size_of::<((Moment, u64), Slot)>();
+    /// An entry of the table of UIDs, with its control byte, at half load.
+    const INDEX: usize = 2 * (size_of::<Slot>() + 1);
+
+    /// What one waiting pod takes at most, beside the shared pod.
+    const MOST_BYTES: usize = size_of::<Record>() + INDEX + DEADLINE + Groups::group_size();
 
     #[test]
-    fn a_record_stays_small() {
+    fn a_million_waiting_pods_fit_in_a_gigabyte_with_room_for_tables_to_grow() {
         assert!(size_of::<Record>() <= 128, "{}", size_of::<Record>());
+        const { assert!(MOST_BYTES <= 300) };
+        const { assert!(2 * MOST_BYTES * 1_000_000 < 1_000_000_000) };
     }
 }

@@ -20,6 +20,11 @@ pub(crate) struct Records {
 }
 
 impl Records {
+    /// Tells pods apart where their UIDs would take too much room.
+    pub(crate) fn hash_of(&self, uid: &Uid) -> u64 {
+        self.hasher.hash_one(uid)
+    }
+
     pub(crate) fn find(&self, uid: &Uid) -> Option<Slot> {
         let dense = &self.dense;
         self.by_uid

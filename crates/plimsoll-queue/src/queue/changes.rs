@@ -3,7 +3,7 @@ use std::sync::Arc;
 use plimsoll_framework::{Action, ClusterEvent, EventObjects, EventResource};
 use plimsoll_model::{Change, Delta, Moment, Node, Pod};
 
-use super::SchedulingQueue;
+use super::{GONE, SchedulingQueue};
 use crate::event_log::{Audience, Occurrence};
 use crate::record::State;
 use crate::records::Slot;
@@ -34,6 +34,7 @@ fn was_set_aside(pod: &Pod) -> bool {
 impl SchedulingQueue {
     /// Applies the next change of the stream.
     pub fn apply(&mut self, change: &Change, now: Moment) {
+        self.history.turn_to(now);
         self.seen = self.seen.max(change.seq);
         match &change.delta {
             Delta::PodAdded(pod) => self.pod_added(pod, now),
@@ -78,7 +79,13 @@ impl SchedulingQueue {
                 let old = Arc::clone(&self.records[slot].pod);
                 self.waiting_pod_updated(slot, &old, pod, profile, now);
             }
-            (None, Some(profile)) => self.enqueue(pod, profile, UNSCHEDULABLE_POD_ADD, now),
+            (None, Some(profile)) => {
+                self.enqueue(pod, profile, UNSCHEDULABLE_POD_ADD, now);
+                // The others of its group may have waited for it.
+                if self.config.gang_scheduling {
+                    self.pod_changed(UNSCHEDULABLE_POD_ADD, None, Some(pod), Audience::Everyone, now);
+                }
+            }
             (Some(slot), None) => self.leave(slot, now),
             (None, None) => {}
         }
@@ -188,14 +195,12 @@ impl SchedulingQueue {
                 popped_at,
                 gone: true,
             } => {
-                self.set_state(
-                    slot,
-                    State::InFlight {
-                        mark,
-                        popped_at,
-                        gone: false,
-                    },
-                );
+                let state = State::InFlight {
+                    mark,
+                    popped_at,
+                    gone: false,
+                };
+                self.set_state(slot, state, BACK_AGAIN);
                 self.note_for(slot, BACK_AGAIN, EventObjects::None);
             }
             State::InFlight { .. } => {
@@ -230,14 +235,12 @@ impl SchedulingQueue {
     pub(super) fn forget(&mut self, slot: Slot) {
         match self.records[slot].state {
             State::InFlight { mark, popped_at, .. } => {
-                self.set_state(
-                    slot,
-                    State::InFlight {
-                        mark,
-                        popped_at,
-                        gone: true,
-                    },
-                );
+                let state = State::InFlight {
+                    mark,
+                    popped_at,
+                    gone: true,
+                };
+                self.set_state(slot, state, GONE);
             }
             _ => self.remove(slot),
         }

@@ -100,7 +100,7 @@ pub(super) struct Rejector {
 }
 
 /// What the plugin answers to an event about these objects.
-pub(super) type Hint = fn(ClusterEvent, &Pod, &EventObjects) -> Result<QueueingHint, String>;
+pub(super) type Hint = Box<dyn Fn(ClusterEvent, &Pod, &EventObjects) -> Result<QueueingHint, String> + Send + Sync>;
 
 impl Plugin for Rejector {
     fn name(&self) -> &'static str {
@@ -125,23 +125,26 @@ impl EnqueueExtensions for Rejector {
 }
 
 /// Whatever it hears of may help.
-pub(super) fn always(_: ClusterEvent, _: &Pod, _: &EventObjects) -> Result<QueueingHint, String> {
-    Ok(QueueingHint::Queue)
+pub(super) fn always() -> Hint {
+    Box::new(|_, _, _| Ok(QueueingHint::Queue))
 }
 
 /// Of pods that change without anything that has its own event, only those that are told to go count.
-fn departures(registered: ClusterEvent, _: &Pod, objects: &EventObjects) -> Result<QueueingHint, String> {
-    let departs = match objects {
-        EventObjects::Pod {
-            old: Some(old),
-            new: Some(new),
-        } => new.is_terminating() && !old.is_terminating(),
-        _ => false,
-    };
-    Ok(if registered.action == Action::UPDATE && !departs {
-        QueueingHint::Skip
-    } else {
-        QueueingHint::Queue
+fn departures() -> Hint {
+    Box::new(|registered, _, objects| {
+        let departs = match objects {
+            EventObjects::Pod {
+                old: Some(old),
+                new: Some(new),
+            } => new.is_terminating() && !old.is_terminating(),
+            _ => false,
+        };
+        let may_help = registered.action != Action::UPDATE || departs;
+        Ok(if may_help {
+            QueueingHint::Queue
+        } else {
+            QueueingHint::Skip
+        })
     })
 }
 
@@ -158,7 +161,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Node, nodes),
                 on(EventResource::Namespace, Action::ALL),
             ],
-            hint: always,
+            hint: always(),
         },
         Rejector {
             name: "NodeResourcesFit",
@@ -166,7 +169,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Pod, Action::DELETE | Action::UPDATE_POD_SCALE_DOWN),
                 on(EventResource::Node, Action::ADD | Action::UPDATE_NODE_ALLOCATABLE),
             ],
-            hint: always,
+            hint: always(),
         },
         Rejector {
             name: "PodTopologySpread",
@@ -176,7 +179,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Node, nodes),
                 on(EventResource::Workload(WorkloadKind::Service), Action::ALL),
             ],
-            hint: departures,
+            hint: departures(),
         },
         Rejector {
             name: "TaintToleration",
@@ -184,7 +187,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Pod, Action::UPDATE_POD_TOLERATION),
                 on(EventResource::Node, Action::ADD | Action::UPDATE_NODE_TAINT),
             ],
-            hint: always,
+            hint: always(),
         },
     ]
 }

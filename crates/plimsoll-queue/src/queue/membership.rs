@@ -113,7 +113,7 @@ impl SchedulingQueue {
             }
             State::Backoff { until } | State::ErrorBackoff { until } => {
                 let unchanged = self.backoff_of(slot) == Some(until);
-                if !(unchanged && self.passes_gates(slot)) {
+                if !(unchanged && (!self.config.pop_from_backoff || self.passes_gates(slot))) {
                     self.requeue(slot, Worth::AfterBackoff, event, now);
                 }
             }

@@ -1,17 +1,20 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_framework::{ClusterEvent, EventObjects, guarded};
+use plimsoll_framework::{ClusterEvent, guarded};
 use plimsoll_model::{Moment, Pod, Seq};
 
-use super::{BACKOFF_COMPLETE, SchedulingQueue, UNSCHEDULABLE_TIMEOUT};
-use crate::event_log::{Audience, Occurrence};
+use super::{BACKOFF_COMPLETE, GONE, SchedulingQueue, UNSCHEDULABLE_TIMEOUT};
+use crate::alike::Likeness;
+use crate::groups::GroupId;
 use crate::metrics::IncomingQueue;
 use crate::plugin_sets::{PluginSetId, PluginSets};
 use crate::record::{Record, State};
 use crate::records::Slot;
-use crate::worth::{self, Happening, Worth};
+use crate::worth::Worth;
 use crate::{Place, QueueConfig, backoff};
+
+/// The cause, in histories, of pods that a pre-enqueue plugin holds back or no longer holds back.
+const PRE_ENQUEUE: ClusterEvent = ClusterEvent::labelled("PreEnqueue");
 
 /// Moving records between places, keeping heaps, deadlines, counts and gauges in step.
 impl SchedulingQueue {
@@ -35,13 +38,15 @@ impl SchedulingQueue {
             gate: None,
             flushed: false,
             set_aside: false,
+            woken: false,
+            group: GroupId::NONE,
         })
     }
 
     /// Forgets a record altogether.
     pub(super) fn remove(&mut self, slot: Slot) {
         self.set_rejected_by(slot, PluginSets::EMPTY);
-        self.set_state(slot, State::Nowhere);
+        self.set_state(slot, State::Nowhere, GONE);
         if self.records.remove(slot).is_some() {
             self.renumber(slot);
         }
@@ -56,12 +61,14 @@ impl SchedulingQueue {
             State::ErrorBackoff { .. } => self.error_backoff.renumber(&self.records, slot),
             State::Parked { due } | State::Placed { due } => {
                 self.deadlines.insert((due, record.arrival), slot);
+                self.groups.renumber(&self.records, slot);
             }
             State::Nowhere | State::InFlight { .. } => {}
         }
     }
 
-    pub(super) fn set_state(&mut self, slot: Slot, state: State) {
+    /// `cause` is for its history.
+    pub(super) fn set_state(&mut self, slot: Slot, state: State, cause: ClusterEvent) {
         let before = self.records[slot].place();
         match self.records[slot].state {
             State::Active => self.active.remove(&mut self.records, slot),
@@ -69,6 +76,7 @@ impl SchedulingQueue {
             State::ErrorBackoff { .. } => self.error_backoff.remove(&mut self.records, slot),
             State::Parked { due } | State::Placed { due } => {
                 self.deadlines.remove(&(due, self.records[slot].arrival));
+                self.groups.remove(&mut self.records, slot);
             }
             State::Nowhere | State::InFlight { .. } => {}
         }
@@ -79,34 +87,62 @@ impl SchedulingQueue {
             State::ErrorBackoff { .. } => self.error_backoff.push(&mut self.records, slot),
             State::Parked { due } | State::Placed { due } => {
                 self.deadlines.insert((due, self.records[slot].arrival), slot);
+                self.join_group(slot);
             }
             State::Nowhere | State::InFlight { .. } => {}
         }
-        self.recount(slot, before);
+        self.recount(slot, before, cause);
     }
 
+    /// Puts a parked pod with those like it, unless it is there. One that was set aside is not woken with others.
+    pub(super) fn join_group(&mut self, slot: Slot) {
+        let record = &self.records[slot];
+        if matches!(record.state, State::Parked { .. }) && !record.set_aside && record.group == GroupId::NONE {
+            self.groups.insert(&mut self.records, slot);
+        }
+    }
+
+    /// Sets which plugin holds the pod. A parked one has to join a group again.
     pub(super) fn set_gate(&mut self, slot: Slot, gate: Option<u16>) {
+        if self.records[slot].gate == gate {
+            return;
+        }
+        self.leave_group(slot);
         let before = self.records[slot].place();
         self.records[slot].gate = gate;
-        self.recount(slot, before);
+        self.recount(slot, before, PRE_ENQUEUE);
     }
 
-    fn recount(&mut self, slot: Slot, before: Option<Place>) {
+    fn leave_group(&mut self, slot: Slot) {
+        self.groups.remove(&mut self.records, slot);
+    }
+
+    pub(super) fn recount(&mut self, slot: Slot, before: Option<Place>, cause: ClusterEvent) {
+        let record = &self.records[slot];
+        let after = record.place();
+        if before == after {
+            return;
+        }
         if let Some(place) = before {
             *self.counts.of(place) -= 1;
         }
-        if let Some(place) = self.records[slot].place() {
+        if let Some(place) = after {
             *self.counts.of(place) += 1;
         }
+        self.history
+            .note(self.records.hash_of(&record.pod.uid), before, after, cause);
     }
 
-    /// Sets which plugins the pod waits for, and with it the gauge of unschedulable pods.
+    /// Sets which plugins the pod waits for, and with it the gauge of unschedulable pods. A parked one has to join a group
+    /// again.
     pub(super) fn set_rejected_by(&mut self, slot: Slot, plugins: PluginSetId) {
-        let record = &mut self.records[slot];
-        let before = std::mem::replace(&mut record.rejected_by, plugins);
+        let before = self.records[slot].rejected_by;
         if before == plugins {
             return;
         }
+        self.leave_group(slot);
+        let record = &mut self.records[slot];
+        record.rejected_by = plugins;
         for plugin in self.plugin_sets.get(before).iter() {
             self.tally.add_unschedulable(plugin, record.profile, -1);
         }
@@ -117,6 +153,11 @@ impl SchedulingQueue {
 
     /// Gives a record the newest object of its pod.
     pub(super) fn set_pod(&mut self, slot: Slot, pod: Arc<Pod>, profile: u16) {
+        let record = &self.records[slot];
+        let woken = self.groups.is_woken(record.group);
+        if !woken && (record.profile != profile || Likeness(&record.pod) != Likeness(&pod)) {
+            self.leave_group(slot);
+        }
         if self.records[slot].profile != profile {
             let plugins = self.records[slot].rejected_by;
             self.set_rejected_by(slot, PluginSets::EMPTY);
@@ -130,7 +171,7 @@ impl SchedulingQueue {
             State::Active => self.active.settle(&mut self.records, slot),
             State::Backoff { .. } => self.backoff.settle(&mut self.records, slot),
             State::ErrorBackoff { .. } => self.error_backoff.settle(&mut self.records, slot),
-            _ => {}
+            _ => self.join_group(slot),
         }
     }
 
@@ -151,7 +192,9 @@ impl SchedulingQueue {
 
     /// Puts a pod where what happened to it says.
     pub(super) fn requeue(&mut self, slot: Slot, worth: Worth, event: ClusterEvent, now: Moment) {
-        let until = self.backoff_of(slot).filter(|until| backoff::holds(*until, now));
+        let until = self
+            .backoff_of(slot)
+            .filter(|until| backoff::holds(&self.config, *until, now));
         match (worth, until) {
             (Worth::Skip, _) => self.park(slot, event, now),
             (Worth::AfterBackoff, Some(until)) => self.enter_backoff(slot, until, event, now),
@@ -164,42 +207,48 @@ impl SchedulingQueue {
             self.park(slot, event, now);
             return;
         }
-        self.leave_backoff(slot, event, now);
+        self.make_active(slot, event, now);
     }
 
-    /// Makes a pod active without asking pre-enqueue plugins: they were asked before it began to back off.
-    pub(super) fn leave_backoff(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
+    fn make_active(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
         self.records[slot].initial_attempt.get_or_insert(now);
-        self.set_state(slot, State::Active);
+        self.set_state(slot, State::Active, event);
         self.tally.count_incoming(IncomingQueue::Active, event);
     }
 
+    /// Makes a pod active that backed off. If such pods may be popped, pre-enqueue plugins were asked when it began to.
+    pub(super) fn leave_backoff(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
+        if self.config.pop_from_backoff {
+            self.make_active(slot, event, now);
+        } else {
+            self.enter_active(slot, event, now);
+        }
+    }
+
     fn enter_backoff(&mut self, slot: Slot, until: Moment, event: ClusterEvent, now: Moment) {
-        if !self.passes_gates(slot) {
+        if self.config.pop_from_backoff && !self.passes_gates(slot) {
             self.park(slot, event, now);
             return;
         }
         let failed = self.records[slot].rejected_by == PluginSets::EMPTY;
-        self.set_state(
-            slot,
-            if failed {
-                State::ErrorBackoff { until }
-            } else {
-                State::Backoff { until }
-            },
-        );
+        let state = if failed {
+            State::ErrorBackoff { until }
+        } else {
+            State::Backoff { until }
+        };
+        self.set_state(slot, state, event);
         self.tally.count_incoming(IncomingQueue::Backoff, event);
     }
 
     /// Parks a pod, or leaves it parked, with a deadline ahead.
     pub(super) fn park(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
         let parked = match self.records[slot].state {
-            State::Parked { due } if due > now => return,
+            State::Parked { due } if due > now => return self.join_group(slot),
             State::Parked { .. } => true,
             _ => false,
         };
         let due = self.deadline(now);
-        self.set_state(slot, State::Parked { due });
+        self.set_state(slot, State::Parked { due }, event);
         if !parked {
             self.tally.count_incoming(IncomingQueue::Unschedulable, event);
         }
@@ -234,89 +283,32 @@ impl SchedulingQueue {
         holder.is_none()
     }
 
-    /// Wakes every parked pod that the event may help, and keeps the event for attempts under way.
-    pub(super) fn announce(&mut self, occurrence: Occurrence, now: Moment) {
-        let profiles = || self.profiles.iter().map(Arc::as_ref);
-        if !worth::can_help_anybody(profiles(), occurrence.event) {
-            return;
-        }
-        let parked = self.deadlines.values().copied().filter(|slot| {
-            let record = &self.records[*slot];
-            matches!(record.state, State::Parked { .. }) && !record.set_aside && occurrence.concerns(record)
-        });
-        let mut listening = BTreeMap::new();
-        let parked = parked.filter(|slot| {
-            let record = &self.records[*slot];
-            *listening
-                .entry((record.profile, record.rejected_by, record.gate))
-                .or_insert_with(|| self.listens(record, occurrence.event))
-        });
-        for slot in parked.collect::<Vec<_>>() {
-            self.wake(slot, occurrence.happening(), now);
-        }
-        self.log.record(occurrence);
-    }
-
-    /// Whether a plugin that rejected the pod listens to such events; for a gated one, also the plugin that holds it.
-    fn listens(&self, record: &Record, event: ClusterEvent) -> bool {
-        let profile = self.profiles.get(usize::from(record.profile)).map(Arc::as_ref);
-        let gate = record
-            .gate
-            .and_then(|gate| profile?.pre_enqueue.get(usize::from(gate)))
-            .map(|plugin| plugin.name());
-        let profiles = || self.profiles.iter().map(Arc::as_ref);
-        gate.is_none_or(|gate| worth::gate_listens(profiles(), gate, event))
-            && worth::may_be_worth(profile, self.plugin_sets.get(record.rejected_by), event)
-    }
-
-    /// Moves a parked pod if the event may help it; says whether it moved.
-    pub(super) fn wake(&mut self, slot: Slot, happening: Happening<'_>, now: Moment) -> bool {
-        let record = &self.records[slot];
-        if record.set_aside && !happening.changes_spec_of(&record.pod) {
-            return false;
-        }
-        let profile = self.profiles.get(usize::from(record.profile)).map(Arc::as_ref);
-        let plugins = self.plugin_sets.get(record.rejected_by);
-        let worth = happening.worth(profile, &record.pod, plugins, &mut self.tally.hints);
-        if worth > Worth::Skip {
-            self.requeue(slot, worth, happening.event, now);
-        }
-        !matches!(self.records[slot].state, State::Parked { .. })
-    }
-
-    /// Keeps an event for the attempt under way of one pod.
-    pub(super) fn note_for(&mut self, slot: Slot, event: ClusterEvent, objects: EventObjects) {
-        let audience = Audience::One(self.records[slot].arrival);
-        self.log.record(Occurrence {
-            event,
-            objects,
-            audience,
-            seq: Some(self.seen),
-        });
-    }
-
-    pub(super) fn flush_backoff(&mut self, now: Moment) {
-        loop {
+    /// Makes pods active whose backoff is over, up to so many, the first to end and of these the best first.
+    pub(super) fn flush_backoff(&mut self, now: Moment, budget: &mut usize) {
+        while *budget > 0 {
             let heads = [self.backoff.first(), self.error_backoff.first()];
-            let done = |slot: &Slot| !backoff::holds(self.records[*slot].until(), now);
+            let done = |slot: &Slot| !backoff::holds(&self.config, self.records[*slot].until(), now);
             let Some(slot) = heads.into_iter().flatten().find(done) else {
                 return;
             };
+            *budget -= 1;
             self.leave_backoff(slot, BACKOFF_COMPLETE, now);
         }
     }
 
-    /// Each pass gives the first record a later deadline or moves it out, so this ends.
-    pub(super) fn flush_parked(&mut self, now: Moment) {
-        while let Some(((due, _), slot)) = self.deadlines.first_key_value()
+    /// Each pass gives the first record a later deadline or moves it out, so this ends even without a limit.
+    pub(super) fn flush_parked(&mut self, now: Moment, budget: &mut usize) {
+        while *budget > 0
+            && let Some(((due, _), slot)) = self.deadlines.first_key_value()
             && *due <= now
         {
             let slot = *slot;
+            *budget -= 1;
             match self.records[slot].state {
                 // It will be deleted; trying it would only be turned down again.
                 State::Placed { .. } if self.records[slot].pod.is_terminating() => {
                     let due = self.deadline(now);
-                    self.set_state(slot, State::Placed { due });
+                    self.set_state(slot, State::Placed { due }, UNSCHEDULABLE_TIMEOUT);
                 }
                 _ => {
                     self.requeue(slot, Worth::AfterBackoff, UNSCHEDULABLE_TIMEOUT, now);

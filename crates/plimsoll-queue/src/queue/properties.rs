@@ -8,6 +8,8 @@ use plimsoll_model::{Delta, Moment, Pod, Seq, Uid};
 use proptest::prelude::*;
 
 use super::fixture::{Fixture, rejected_at, shrink};
+use crate::alike::Likeness;
+use crate::groups::Band;
 use crate::record::State;
 use crate::{Outcome, Place, backoff};
 
@@ -370,7 +372,7 @@ impl World {
         let now = f.now;
         let rank = |known: &&Known| (Reverse(known.pod.priority()), known.timestamp, known.arrival);
         let place = |known: &Known| f.place(&known.pod);
-        let over = |known: &Known| !backoff::holds(known.until(f), now);
+        let over = |known: &Known| !backoff::holds(&f.queue.config, known.until(f), now);
         let ready = |known: &&Known| match place(known) {
             Some(Place::Active) => true,
             Some(Place::Backoff | Place::ErrorBackoff) => over(known),
@@ -485,8 +487,40 @@ impl World {
             };
             assert_eq!(own, *due);
         }
+        self.check_groups();
         if self.known.iter().all(|known| known.attempt.is_none()) {
             assert!(queue.in_flight_events().is_empty(), "events kept for nobody");
+        }
+    }
+}
+
+impl World {
+    /// Exactly the parked pods are in groups, and those of a group that no event has woken are alike in all that matters.
+    fn check_groups(&self) {
+        let queue = &self.f.queue;
+        let mut members = BTreeMap::new();
+        for (group, slot) in queue.groups.members() {
+            let record = &queue.records[slot];
+            assert_eq!(record.group, group);
+            assert!(matches!(record.state, State::Parked { .. }), "{record:?} is in a group");
+            members.entry(group).or_insert_with(Vec::new).push(record);
+        }
+        let grouped: usize = members.values().map(Vec::len).sum();
+        let counts = queue.counts();
+        assert_eq!(grouped, counts.unschedulable + counts.gated);
+        assert_eq!(members.len(), queue.groups.count());
+        let mut kinds = Vec::new();
+        for (group, records) in members.iter().filter(|(group, _)| !queue.groups.is_woken(**group)) {
+            let kind = (Band::of(records[0]), Likeness(&records[0].pod));
+            assert!(!kinds.contains(&kind), "two groups for one kind");
+            for record in records {
+                assert_eq!(
+                    (Band::of(record), &record.pod.spec),
+                    (kind.0, &kind.1.0.spec),
+                    "{group:?}"
+                );
+            }
+            kinds.push(kind);
         }
     }
 }

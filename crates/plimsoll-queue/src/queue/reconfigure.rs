@@ -6,6 +6,7 @@ use plimsoll_model::{Moment, Pod, Seq};
 use super::{ByArrival, SchedulingQueue};
 use crate::QueueConfig;
 use crate::event_log::{Audience, Occurrence};
+use crate::heap::Ranking;
 use crate::plugin_sets::PluginSets;
 use crate::record::State;
 use crate::records::Slot;
@@ -31,6 +32,7 @@ impl SchedulingQueue {
         unassigned: &[Arc<Pod>],
         now: Moment,
     ) {
+        self.history.turn_to(now);
         self.seen = self.seen.max(seq);
         self.disown_rejections();
         self.config = config;
@@ -39,9 +41,10 @@ impl SchedulingQueue {
             || Arc::new(ByArrival) as Arc<dyn QueueSort>,
             |profile| Arc::clone(&profile.queue_sort),
         );
-        for heap in [&mut self.active, &mut self.backoff, &mut self.error_backoff] {
-            heap.reorder(&mut self.records, &sort);
-        }
+        self.active.reorder(&mut self.records, Ranking::QueueSort, &sort);
+        self.backoff
+            .reorder(&mut self.records, Ranking::of_backoff(&config), &sort);
+        self.error_backoff.reorder(&mut self.records, Ranking::Backoff, &sort);
         for pod in self.known_pods() {
             let Some(slot) = self.records.find(&pod.uid) else {
                 continue;
@@ -90,6 +93,7 @@ impl SchedulingQueue {
 
     /// Gives a record its profile in the new configuration and its place there.
     fn adopt(&mut self, slot: Slot, now: Moment) {
+        self.groups.remove(&mut self.records, slot);
         let Some(profile) = self.profile_number(&self.records[slot].pod) else {
             // What it was rejected by has been taken out of the gauge.
             self.records[slot].rejected_by = PluginSets::EMPTY;

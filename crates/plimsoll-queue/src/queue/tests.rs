@@ -9,6 +9,7 @@ use super::fixture::{Fixture, PLACES, ROOM, rejected_at, rejected_by, shrink};
 use crate::{Outcome, Place, QueueConfig, QueueError};
 
 mod attempts;
+mod audited;
 mod handlers;
 mod matching;
 mod reconfigured;
