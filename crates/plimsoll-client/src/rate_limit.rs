@@ -4,6 +4,9 @@ use std::time::Duration;
 use plimsoll_config::ClientConnection;
 use tokio::time::Instant;
 
+/// No sum of these that anybody waits for is beyond what a clock can tell.
+const LONGEST_INTERVAL: Duration = Duration::from_hours(365 * 24);
+
 /// A token bucket with client-go's meaning of `qps` and `burst`: callers are served in the order they came.
 #[derive(Debug)]
 pub struct RateLimit {
@@ -19,13 +22,15 @@ impl RateLimit {
         Self::per_second(connection.qps, connection.burst)
     }
 
-    /// A limit of so many a second, with a burst; none when the rate is zero or negative, or useless.
+    /// A limit of so many a second, with a burst; none when the rate is zero or negative, or no number. Less than one a year
+    /// counts as one.
     pub fn per_second(rate: f32, burst: u32) -> Option<Self> {
         let qps = f64::from(rate);
         if !qps.is_finite() || qps <= 0.0 {
             return None;
         }
-        let interval = Duration::try_from_secs_f64(qps.recip()).ok()?;
+        let interval = Duration::try_from_secs_f64(qps.recip())
+            .map_or(LONGEST_INTERVAL, |interval| interval.min(LONGEST_INTERVAL));
         Some(Self {
             interval,
             burst: burst.max(1),
@@ -77,6 +82,17 @@ mod tests {
         assert!(limit(-1.0, 10).is_none());
         assert!(limit(0.0, 10).is_none());
         assert!(limit(f32::NAN, 10).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_next_to_nothing_lets_the_burst_go_and_then_makes_wait() {
+        for rate in [1e-30, 1e-18, 1e-9] {
+            let limit = limit(rate, u32::MAX).unwrap();
+            assert!(limit.take_turn() <= Instant::now());
+            let limit = RateLimit::per_second(rate, 1).unwrap();
+            assert_eq!(taken(&limit, 1).await, Duration::ZERO);
+            assert!(limit.take_turn() > Instant::now() + Duration::from_hours(24), "{rate}");
+        }
     }
 
     #[tokio::test(start_paused = true)]
