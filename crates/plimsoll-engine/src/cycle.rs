@@ -119,14 +119,15 @@ impl Cycle {
         self.entered = None;
         self.turned_down = None;
         self.skip_filter.clear();
-        self.skip_filter.resize(plan.profile.filter.len(), false);
+        let filters = plan.profile.filter.len() + plan.profile.effect_filter.len();
+        self.skip_filter.resize(filters, false);
         let mut rejection = None;
         let mut absent_in_common = Vec::new();
-        for (plugin, filter) in plan.profile.pre_filter.iter().zip(&plan.filter_of) {
+        for (plugin, filters) in plan.profile.pre_filter.iter().zip(&plan.filters_of) {
             match plugin.pre_filter(context, &mut self.state) {
                 PreFilterOutcome::Continue => {}
                 PreFilterOutcome::Skip => {
-                    if let Some(filter) = filter {
+                    for filter in filters {
                         self.skip_filter[*filter] = true;
                     }
                 }
@@ -249,6 +250,9 @@ impl Cycle {
     /// What the effect filter at this position wants to know, if anything.
     pub(crate) fn request(&mut self, position: usize, columns: &Columns, now: Moment) -> Option<Effect> {
         let plugin = self.plan.profile.effect_filter.get(position)?;
+        if self.skip_filter[self.plan.profile.filter.len() + position] {
+            return None;
+        }
         let context = CycleContext {
             pod: &self.pod,
             columns,

@@ -8,19 +8,23 @@ use crate::sampling::nodes_to_find;
 /// A profile with what a cycle would otherwise look up by name each time.
 pub(crate) struct Plan {
     pub(crate) profile: Arc<Profile>,
-    /// For each pre-filter the position of the filter that it can switch off.
-    pub(crate) filter_of: Vec<Option<usize>>,
+    /// For each pre-filter the numbers of the filters that it can switch off: its own, with or without I/O.
+    pub(crate) filters_of: Vec<Vec<usize>>,
     /// For each pre-score the position of the score that it can switch off.
     pub(crate) score_of: Vec<Option<usize>>,
 }
 
 impl Plan {
     pub(crate) fn new(profile: Arc<Profile>) -> Self {
-        let filter_of = profile
-            .pre_filter
-            .iter()
-            .map(|pre| profile.filter.iter().position(|filter| filter.name() == pre.name()))
+        let filters = profile.filter.iter().map(|filter| filter.name());
+        let filters: Vec<&str> = filters
+            .chain(profile.effect_filter.iter().map(|filter| filter.name()))
             .collect();
+        let named = |name: &str| {
+            let own = filters.iter().enumerate().filter(|(_, filter)| **filter == name);
+            own.map(|(number, _)| number).collect()
+        };
+        let filters_of = profile.pre_filter.iter().map(|pre| named(pre.name())).collect();
         let score_of = profile
             .pre_score
             .iter()
@@ -28,7 +32,7 @@ impl Plan {
             .collect();
         Self {
             profile,
-            filter_of,
+            filters_of,
             score_of,
         }
     }

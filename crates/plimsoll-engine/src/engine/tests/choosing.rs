@@ -161,6 +161,10 @@ fn a_pre_filter_that_skips_switches_its_filter_off() {
     );
     cluster.add_node("n1", 100);
     assert_eq!(cluster.place(&pod("a", 9000)).node, "n1");
+    let asking = ProfileBuilder::new().oracle();
+    let mut cluster = Cluster::new(asking.pre_filter("Oracle", |_| PreFilterOutcome::Skip).build());
+    cluster.add_node("n1", 100);
+    assert_eq!(cluster.place(&pod("a", 1)).node, "n1", "without I/O");
 }
 
 #[test]
