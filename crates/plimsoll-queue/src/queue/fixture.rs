@@ -99,6 +99,16 @@ pub(super) struct Rejector {
     pub(super) hint: Hint,
 }
 
+impl Rejector {
+    pub(super) fn new(name: &'static str, events: &[ClusterEvent], hint: Hint) -> Self {
+        Self {
+            name,
+            events: events.to_vec(),
+            hint,
+        }
+    }
+}
+
 /// What the plugin answers to an event about these objects.
 pub(super) type Hint = Box<dyn Fn(ClusterEvent, &Pod, &EventObjects) -> Result<QueueingHint, String> + Send + Sync>;
 
@@ -262,6 +272,38 @@ impl Fixture {
         let profiles: Vec<_> = change(&fixture).into_iter().map(Arc::new).collect();
         fixture.queue = SchedulingQueue::new(QueueConfig::default(), &profiles);
         fixture
+    }
+
+    /// A queue whose profiles have these plugins too.
+    pub(super) fn listening(rejectors: impl Fn() -> Vec<Rejector>) -> Self {
+        Self::of_profiles(|fixture| {
+            let mut profile = fixture.profile("default-scheduler");
+            for rejector in rejectors() {
+                listen(&mut profile, rejector);
+            }
+            vec![profile]
+        })
+    }
+
+    /// Adds a pod, tries it and has these plugins turn it away.
+    pub(super) fn add_rejected(&mut self, pod: PodBuilder, plugins: &[&'static str]) -> Arc<Pod> {
+        let waiting = self.add(pod);
+        let popped = self.queue.pop_specific(&waiting.uid, self.now).unwrap();
+        assert_eq!(popped.pod.uid, waiting.uid);
+        let outcome = Outcome::Rejected {
+            plugins: plugins.to_vec(),
+            pending_plugins: Vec::new(),
+            judged_at: Seq::new(self.seq),
+        };
+        self.settle(&waiting.uid, outcome);
+        waiting
+    }
+
+    /// Moves whatever is due now, however many calls that takes.
+    pub(super) fn settle_down(&mut self) {
+        while self.queue.next_deadline().is_some_and(|due| due <= self.now) {
+            self.queue.tick(self.now);
+        }
     }
 
     pub(super) fn shut_barrier(&self, shut: bool) {

@@ -5,15 +5,18 @@ use plimsoll_framework::{Action, ClusterEvent, EventObjects, EventResource};
 use plimsoll_model::testing::{node, pod};
 use plimsoll_model::{Delta, Moment, Node, Pod, Seq, Toleration, Uid};
 
-use super::fixture::{Fixture, PLACES, ROOM, rejected_at, rejected_by, shrink};
+use super::fixture::{Fixture, PLACES, ROOM, Rejector, always, rejected_at, rejected_by, shrink};
 use crate::{Outcome, Place, QueueConfig, QueueError};
 
 mod attempts;
 mod audited;
 mod handlers;
+mod many;
 mod matching;
 mod reconfigured;
 mod waiting;
+mod waking;
+mod without_early_pops;
 
 const SECOND: Duration = Duration::from_secs(1);
 
