@@ -2,6 +2,7 @@
 //! Policy (`labelsPresence`, `labelPreference`).
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use plimsoll_config::{NodeLabelArgs, PluginArgs, WeightedLabel};
@@ -35,7 +36,8 @@ pub fn construct(with: &Construction<'_>) -> Result<Extensions, String> {
     let wished: Vec<_> = names(&args.present_labels_preference);
     let unwished: Vec<_> = names(&args.absent_labels_preference);
     for (present, absent) in [(&args.present_labels, &args.absent_labels), (&wished, &unwished)] {
-        if let Some(both) = present.iter().find(|label| absent.contains(label)) {
+        let unwanted: BTreeSet<&String> = absent.iter().collect();
+        if let Some(both) = present.iter().find(|label| unwanted.contains(label)) {
             return Err(format!(
                 "detecting at least one label (e.g., {both:?}) that exist in both the present([{}]) and absent([{}]) \
                  label list",

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::fmt;
 
 use super::gathered::Gathered;
@@ -126,7 +127,8 @@ impl Conversion<'_> {
         places.sort_unstable();
         places.dedup();
         for (name, _) in places.into_iter().filter_map(|place| predicates::KNOWN.get(place)) {
-            let asked = policies.iter().any(|policy| policy.name == *name);
+            // What applies in any case is named too, or it would be checked behind what the Policy names.
+            let asked = predicates::MANDATORY.contains(name) || policies.iter().any(|policy| policy.name == *name);
             self.known_predicate(name, asked);
         }
         for name in own {
@@ -234,12 +236,13 @@ impl Conversion<'_> {
             }
             return;
         };
-        for (position, policy) in policies.iter().enumerate() {
-            let again = |later: &PriorityPolicy| later.name == policy.name;
-            if policies[position + 1..].iter().any(again) {
-                self.note(&policy.name, "is given twice, and the last one counts");
-            } else {
+        let places = policies.iter().enumerate();
+        let last: BTreeMap<&str, usize> = places.map(|(place, policy)| (policy.name.as_str(), place)).collect();
+        for (place, policy) in policies.iter().enumerate() {
+            if last.get(policy.name.as_str()) == Some(&place) {
                 self.priority(policy);
+            } else {
+                self.note(&policy.name, "is given twice, and the last one counts");
             }
         }
     }

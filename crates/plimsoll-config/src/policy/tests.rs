@@ -80,15 +80,17 @@ fn the_policy_of_old_becomes_a_profile() {
         .into_iter()
         .map(|(name, _)| name)
         .collect();
-    // In the order in which they were checked; what always applies is left to the defaults.
+    // In the order in which they were checked, with what always applies.
     assert_eq!(
         filters,
         [
+            "NodeUnschedulable",
             "NodeName",
             "NodePorts",
             "NodeAffinity",
             "NodeResourcesFit",
             "VolumeRestrictions",
+            "TaintToleration",
             "NodeLabel",
             "ServiceAffinity",
             "NotTooHot",
@@ -220,7 +222,11 @@ fn lists_that_are_absent_mean_the_defaults_of_old_and_empty_ones_nothing() {
     );
     let empty = converted(r#""predicates":[],"priorities":[]"#);
     let plugins = &profile(&empty).plugins;
-    assert_eq!(enabled(&plugins.filter), []);
+    assert_eq!(
+        enabled(&plugins.filter),
+        [("NodeUnschedulable", 0), ("TaintToleration", 0)],
+        "what applies in any case"
+    );
     assert_eq!(enabled(&plugins.score), []);
     let filters = defaults_that_filter(profile(&empty));
     for name in [
