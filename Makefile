@@ -41,7 +41,7 @@ release: ## Build the plimsoll binary as released
 	cargo build --package plimsoll --bin plimsoll --release
 
 .PHONY: test
-test: controlplane upstream binary oracle-binary ## Run all tests, the real control plane's suite included
+test: controlplane upstream helm binary oracle-binary ## Run all tests, the real control plane's suite included
 	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_ORACLE="$(abspath $(ORACLE))" cargo test --workspace --no-fail-fast
 
 .PHONY: cluster
@@ -55,6 +55,10 @@ cluster-peer: controlplane ## Run the same suite on kube-scheduler itself: what 
 .PHONY: parity
 parity: controlplane ## Compare the embedded API server with the real kube-apiserver, request by request
 	cargo test --workspace --test parity -- --nocapture
+
+.PHONY: chart
+chart: controlplane helm binary ## Check the Helm chart: values, renderings, guards, a release on a real API server
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --test chart
 
 .PHONY: simulate
 simulate: ## Run whole schedulers on virtual time against the embedded API server (SEEDS=100 random runs at the end)
@@ -74,6 +78,11 @@ oracle-binary:
 upstream: ## Build the program that asks kube-scheduler's own plugins into a cache outside the tree (once per machine)
 	@if command -v go >/dev/null; then tests/oracle/upstream/build.sh; \
 	else echo "no Go toolchain: the tests decide what to do without kube-scheduler's plugins" >&2; fi
+
+.PHONY: helm
+helm: ## Build Helm into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/chart/helm/build.sh; \
+	else echo "no Go toolchain: the tests decide what to do without Helm" >&2; fi
 
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver and kube-scheduler into a cache outside the tree (once per machine)

@@ -85,7 +85,8 @@ fn deploy_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
 }
 
-async fn find(client: &Client, object: &Value) -> anyhow::Result<(Api<DynamicObject>, String)> {
+/// The place of any object, and its name.
+pub async fn find(client: &Client, object: &Value) -> anyhow::Result<(Api<DynamicObject>, String)> {
     let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
     let api_version = text("/apiVersion").context("an object without a version")?;
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));

@@ -1,0 +1,39 @@
+//! The Helm chart in `charts/plimsoll`: the parts from which the tests in `tests/chart` are made.
+//!
+//! ```text
+//!  values.yaml ── ValuesPage ──► the table in the chart's README.md, the descriptions in values.schema.json
+//!      │
+//!    Helm ──► Rendered ──► golden files; the configuration and the flags as the program reads them
+//!      └────► a real API server ──► Installed ──► replicas as its Deployment, ConfigMap and ServiceAccount say
+//! ```
+
+mod helm;
+mod installed;
+mod mount;
+mod reference;
+mod rendered;
+mod values_page;
+
+use std::path::{Path, PathBuf};
+
+pub use helm::{Availability, Helm};
+pub use installed::{Installed, Replica};
+pub use mount::Mount;
+pub use reference::{described_schema, readme_with_table};
+pub use rendered::Rendered;
+pub use values_page::{Entry, ValuesPage};
+
+/// The chart's folder.
+pub fn chart() -> PathBuf {
+    top().join("charts/plimsoll")
+}
+
+/// The top of the repository.
+pub fn top() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Whether files that are made from others are to be written instead of compared: `WRITE_CHART=1`.
+pub fn writes() -> bool {
+    std::env::var_os("WRITE_CHART").is_some()
+}
