@@ -50,7 +50,7 @@ impl Helm {
         self
     }
 
-    /// Runs a command and returns its standard output.
+    /// Runs a command from the top of the repository and returns its standard output.
     ///
     /// # Errors
     /// With what it says on standard error, when it fails.
@@ -83,6 +83,7 @@ impl Helm {
         let mut command = Command::new(&self.program);
         command
             .args(arguments)
+            .current_dir(crate::top())
             .env("HELM_CACHE_HOME", home.join("cache"))
             .env("HELM_CONFIG_HOME", home.join("config"))
             .env("HELM_DATA_HOME", home.join("data"))
