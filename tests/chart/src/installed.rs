@@ -8,7 +8,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, PodSpec, ServiceAccount};
 use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
 use plimsoll_controlplane::{ControlPlane, Process, User, free_port};
 use serde_json::json;
 
@@ -140,6 +141,13 @@ impl Installed {
 }
 
 impl Replica {
+    /// A client of the API server with this replica's token.
+    pub async fn client(&self) -> anyhow::Result<Client> {
+        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig)?;
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+        Ok(Client::try_from(config)?)
+    }
+
     /// Brings the `ConfigMap` as it is now, as a kubelet does within a minute or so.
     pub async fn refresh(&mut self, installed: &Installed) -> anyhow::Result<()> {
         self.mount.update(&installed.data_for(&self.kubeconfig).await?)

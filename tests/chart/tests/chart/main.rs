@@ -1,6 +1,7 @@
 //! The chart as a user meets it: its values, what it renders and refuses, and a release on a real control plane.
 
 mod agreement;
+mod comeback;
 mod documented;
 mod golden;
 mod metrics;

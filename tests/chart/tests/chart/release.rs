@@ -186,7 +186,16 @@ fn a_replacement_is_refused_where_kube_scheduler_holds_no_lease() -> anyhow::Res
         let leases: Api<Lease> = Api::namespaced(cluster.client().clone(), "kube-system");
         let lease = serde_json::from_value(json!({ "metadata": { "name": "kube-scheduler" } }))?;
         leases.create(&PostParams::default(), &lease).await?;
-        allowed(&helm, "plimsoll", &[replacement])?;
+        let told = allowed(&helm, "plimsoll", &[replacement])?;
+        // What to do next ends the text.
+        ensure!(
+            told.contains("kubectl --namespace kube-system get lease kube-scheduler"),
+            "{told}"
+        );
+        ensure!(
+            told.contains("move /etc/kubernetes/manifests/kube-scheduler.yaml away"),
+            "{told}"
+        );
         Ok(())
     })
 }
@@ -200,7 +209,13 @@ fn replicas_for_the_same_pods_are_refused_unless_they_share_the_lease() -> anyho
         let own_lease = "--set=leaderElection.resourceName=own";
         let refusal = "another Plimsoll, in the namespace default, schedules the pods of plimsoll as well";
         refused(&helm, "other", &[own_lease], refusal)?;
-        allowed(&helm, "other", &[])?;
+        let told = allowed(&helm, "other", &[])?;
+        ensure!(
+            told.contains("the pods that ask for it by schedulerName: plimsoll."),
+            "{told}"
+        );
+        ensure!(told.contains("helm test other --namespace default"), "{told}");
+        ensure!(told.contains("no such image is published"), "{told}");
         allowed(&helm, "other", &[own_lease, "--set=profiles[0].schedulerName=batch"])?;
         // While an upgrade goes on, replicas of before and after it run side by side.
         let upgrade = |more: &[&str]| with_chart(&helm, "upgrade", "plimsoll", "default", more);

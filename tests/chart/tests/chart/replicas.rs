@@ -6,7 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::flowcontrol::v1::FlowSchema;
 use kube::api::{Patch, PatchParams, PostParams};
+use kube::client::Body;
 use kube::{Api, Client, Config};
 use plimsoll_chart::{Helm, Installed, Replica};
 use plimsoll_cluster::fixtures::{node, pod};
@@ -20,14 +22,14 @@ use crate::release::{of_cluster, restricted, with_chart};
 /// How long anything may take that needs no time by itself.
 const LIMIT: Duration = Duration::from_secs(30);
 
-async fn start(cluster: &mut Cluster<'_>, installed: &Installed, number: usize) -> anyhow::Result<Replica> {
+pub(crate) async fn start(cluster: &mut Cluster<'_>, installed: &Installed, number: usize) -> anyhow::Result<Replica> {
     let control_plane = cluster.control_plane();
     let program = Scheduler::Plimsoll.program(control_plane)?;
     installed.start(number, &program, control_plane).await
 }
 
 /// Ends a replica in order. Nothing that it asked for was forbidden.
-async fn end(mut replica: Replica) -> anyhow::Result<()> {
+pub(crate) async fn end(mut replica: Replica) -> anyhow::Result<()> {
     let log = replica.process.log_text();
     ensure!(!log.contains("forbidden"), "something is forbidden:\n{log}");
     let status = replica.process.terminate(LIMIT).await?;
@@ -36,7 +38,7 @@ async fn end(mut replica: Replica) -> anyhow::Result<()> {
 }
 
 /// Waits until a replica answers at the paths of its probes, as a kubelet would: without a look at the certificate.
-async fn ready(installed: &Installed, replica: &mut Replica) -> anyhow::Result<()> {
+pub(crate) async fn ready(installed: &Installed, replica: &mut Replica) -> anyhow::Result<()> {
     let mut config = Config::new(format!("https://127.0.0.1:{}", replica.port).parse()?);
     config.accept_invalid_certs = true;
     let client = Client::try_from(config)?;
@@ -82,6 +84,53 @@ async fn admitted(client: &Client, namespace: &str, installed: &Installed) -> an
     };
     let created = pods.create(&dry_run, &serde_json::from_value(pod)?).await;
     created.map(drop).context("the pod is not admitted")
+}
+
+/// The API server puts the account's requests where the chart's `FlowSchema`s say, although the namespace is not
+/// kube-system.
+async fn treated_as_a_scheduler(admin: &Client, account: &Client, namespace: &str) -> anyhow::Result<()> {
+    let schemas: Api<FlowSchema> = Api::all(admin.clone());
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll";
+    for (suffix, path) in [("scheduler", "/api/v1/nodes?limit=1"), ("leases", lease)] {
+        let schema = schemas.get(&format!("{namespace}-plimsoll-{suffix}")).await?;
+        let expected = schema.metadata.uid.context("no UID")?;
+        let deadline = tokio::time::Instant::now() + LIMIT;
+        loop {
+            let request = http::Request::get(path).body(Body::empty())?;
+            let answer = account.send(request).await?;
+            ensure!(answer.status().is_success(), "{path}: {}", answer.status());
+            if answer
+                .headers()
+                .get("x-kubernetes-pf-flowschema-uid")
+                .is_some_and(|uid| *uid == expected)
+            {
+                break;
+            }
+            ensure!(
+                tokio::time::Instant::now() < deadline,
+                "{path} is not put into {suffix}"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+    Ok(())
+}
+
+/// What a scheduler has no business with is forbidden.
+async fn may_no_more(account: &Client, namespace: &str) -> anyhow::Result<()> {
+    for path in [
+        "/api/v1/secrets",
+        "/api/v1/namespaces/kube-system/configmaps",
+        "/apis/apps/v1/deployments",
+        "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+        "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kube-controller-manager",
+        &format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/plimsoll"),
+    ] {
+        let request = http::Request::get(path).body(Body::empty())?;
+        let status = account.send(request).await?.status();
+        ensure!(status == http::StatusCode::FORBIDDEN, "{path}: {status}");
+    }
+    Ok(())
 }
 
 /// `helm test` comes to its end when its pod was placed and has ended well, which is the kubelet's part.
@@ -136,6 +185,9 @@ fn a_second_scheduler_elects_places_reloads_and_hands_over_with_its_accounts_rig
         ready(&installed, &mut first).await?;
         let leader = holder(&client, "plimsoll").await?;
         helm_test(&helm, &client, namespace).await?;
+        let account = first.client().await?;
+        treated_as_a_scheduler(&client, &account, namespace).await?;
+        may_no_more(&account, namespace).await?;
 
         let mut second = start(cluster, &installed, 1).await?;
         ready(&installed, &mut second).await?;
