@@ -4,6 +4,11 @@
 #[path = "../examples/random_scheduler.rs"]
 mod random_scheduler;
 
+#[test]
+fn a_scheduler_of_ones_own_takes_less_than_a_hundred_lines() {
+    assert!(include_str!("../examples/random_scheduler.rs").lines().count() < 100);
+}
+
 #[tokio::test]
 async fn every_pod_is_placed_by_the_dice_or_told_that_it_was_unlucky() {
     let told = random_scheduler::play(7).await.unwrap();

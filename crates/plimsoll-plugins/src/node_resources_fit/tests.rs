@@ -387,6 +387,27 @@ fn weights_and_other_resources_count_for_emptier_nodes_too() {
 }
 
 #[test]
+fn from_the_nineteenth_on_scalar_resources_are_short_together() {
+    let one_of_each = |numbers: &mut dyn Iterator<Item = usize>| {
+        let each: Vec<_> = numbers
+            .map(|number| format!(r#""example.com/r{number:02}":"1""#))
+            .collect();
+        each.join(",")
+    };
+    let asked = format!("{{{}}}", one_of_each(&mut (0..21)));
+    let cases: [(usize, &[usize]); 3] = [(17, &[17]), (18, &[18, 19, 20]), (20, &[18, 19, 20])];
+    for (missing, told) in cases {
+        let there = one_of_each(&mut (0..21).filter(|number| *number != missing));
+        let rejection = verdict(&format!(r#"{{"pods":"9",{there}}}"#), &[], &asked).unwrap();
+        let told: Vec<_> = told
+            .iter()
+            .map(|number| format!("Insufficient example.com/r{number:02}"))
+            .collect();
+        assert_eq!(rejection.reasons, told);
+    }
+}
+
+#[test]
 fn a_function_of_the_used_share_can_be_the_score() {
     type Case<'a> = (&'a [(i32, i32)], &'a [(&'a str, i64)], &'a str, &'a str, i64);
     let packing: &[(i32, i32)] = &[(0, 0), (100, 10)];

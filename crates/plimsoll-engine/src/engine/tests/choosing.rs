@@ -125,6 +125,17 @@ fn restrictions_are_intersected_and_named() {
 }
 
 #[test]
+fn a_nominated_node_that_the_pre_filters_leave_out_is_not_looked_at() {
+    let mut cluster = Cluster::new(ProfileBuilder::new().pre_filter("B", only(0)).build());
+    cluster.add_node("n1", 100);
+    cluster.add_node("n2", 9000);
+    assert_eq!(
+        cluster.refuse(&nominated("a", 600, 0, "n2")).message,
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [B]."
+    );
+}
+
+#[test]
 fn nodes_that_are_named_and_not_there_leave_none_and_the_message_of_those_left_out() {
     let gone = |names: &'static [&'static str]| {
         move |_| {
