@@ -12,10 +12,12 @@ mod top;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use self::cursor::{Cursor, Faults, Scope};
-use crate::document::{self, Node, Value};
+use crate::document::{self, Entry, Node, Value};
 use crate::draft::Draft;
-use crate::{ConfigError, Fault, FaultKind, FeatureGates, Position, SchedulerConfig};
+use crate::{ConfigError, Fault, FaultKind, FeatureGates, Plugins, Position, SchedulerConfig};
 
 pub(crate) use self::args::version_of as args_version;
 pub use self::kind::{API_VERSION, ConfigKind, KIND, PLIMSOLL_API_VERSION, PLIMSOLL_KIND};
@@ -62,7 +64,7 @@ pub fn decode(text: &str, gates: &FeatureGates) -> Result<Loaded, ConfigError> {
     })?;
     let kind = kind::of(&root, text)?;
     let faults = Faults::default();
-    note_repeated(&root, "", &faults);
+    note_repeated(&root, &faults);
     let scope = Scope::default();
     let top = Cursor::new(&root, String::new(), &faults, &scope);
     let draft = top::configuration(top, kind, gates);
@@ -96,6 +98,24 @@ impl Loaded {
     /// What is no error and still better known.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    /// Default plugins of which the file says something else than the defaults, or the same once more, in the order of the
+    /// defaults and profile by profile.
+    pub fn overridden_defaults(&self) -> Vec<String> {
+        let defaults = Plugins::default_profile(&self.gates).multi_point.enabled;
+        let profiles = self.root.get("profiles").map(Node::items).unwrap_or_default();
+        let sets = profiles
+            .iter()
+            .filter_map(|profile| profile.get("plugins")?.get("multiPoint"));
+        let overridden = sets.flat_map(|set| {
+            let (enabled, disabled) = (names(set, "enabled"), names(set, "disabled"));
+            let kept = defaults
+                .iter()
+                .filter(move |plugin| !disabled.iter().any(|name| *name == "*" || *name == plugin.name));
+            kept.filter(move |plugin| enabled.contains(&plugin.name.as_str()))
+        });
+        overridden.map(|plugin| plugin.name.clone()).collect()
     }
 
     /// Puts what was set on the command line in the place of what the file says.
@@ -133,35 +153,84 @@ impl Loaded {
     }
 }
 
+/// The names of the plugins on a list of a set.
+fn names<'t>(set: &'t Node, list: &str) -> Vec<&'t str> {
+    let plugins = set.get(list).map(Node::items).unwrap_or_default();
+    let name = |plugin: &'t Node| match &plugin.get("name")?.value {
+        Value::Text(name) => Some(name.as_str()),
+        _ => None,
+    };
+    plugins.iter().filter_map(name).collect()
+}
+
 fn second_document(at: Position) -> String {
     format!("only the first YAML document is read; another one begins at {at}")
 }
 
+/// A step on the way to a value.
+enum Step<'t> {
+    Key(&'t str),
+    Item(usize),
+}
+
 /// Repeated keys are faults wherever they stand, also in the arguments of plugins that nobody knows.
-fn note_repeated(node: &Node, path: &str, faults: &Faults) {
+fn note_repeated(root: &Node, faults: &Faults) {
+    walk_repeated(root, &mut Vec::new(), faults);
+}
+
+/// The path is put together for faults alone: with keys of any length, to do so for every value would take for ever.
+fn walk_repeated<'t>(node: &'t Node, steps: &mut Vec<Step<'t>>, faults: &Faults) {
     match &node.value {
         Value::List(items) => {
             for (index, item) in items.iter().enumerate() {
-                note_repeated(item, &format!("{path}[{index}]"), faults);
+                steps.push(Step::Item(index));
+                walk_repeated(item, steps, faults);
+                steps.pop();
             }
         }
         Value::Map(entries) => {
             for entry in entries {
-                let separator = if path.is_empty() { "" } else { "." };
-                let path = format!("{path}{separator}{}", entry.key);
+                steps.push(Step::Key(&entry.key));
                 if entry.repeated {
-                    faults.note(|| Fault {
-                        kind: FaultKind::DuplicateField,
-                        context: String::new(),
-                        text: format!("duplicate field {path:?}"),
-                        path: path.clone(),
-                        at: entry.at,
-                        hint: Some("remove one of them; the last would count".to_owned()),
-                    });
+                    faults.note(|| repeated(&path_of(steps), entry));
                 }
-                note_repeated(&entry.value, &path, faults);
+                walk_repeated(&entry.value, steps, faults);
+                steps.pop();
             }
         }
         _ => {}
     }
+}
+
+fn repeated(path: &str, entry: &Entry) -> Fault {
+    Fault {
+        kind: FaultKind::DuplicateField,
+        context: String::new(),
+        text: format!("duplicate field {path:?}"),
+        path: path.to_owned(),
+        at: entry.at,
+        hint: Some("remove one of them; the last would count".to_owned()),
+    }
+}
+
+/// Of a key in a path no more than this is shown.
+const MAX_KEY: usize = 256;
+
+fn shortened(key: &str) -> Cow<'_, str> {
+    if key.len() <= MAX_KEY {
+        return key.into();
+    }
+    format!("{}\u{2026}", &key[..key.floor_char_boundary(MAX_KEY)]).into()
+}
+
+fn path_of(steps: &[Step<'_>]) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            Step::Key(key) if path.is_empty() => path.push_str(&shortened(key)),
+            Step::Key(key) => path.extend([".", &shortened(key)]),
+            Step::Item(index) => path.extend(["[", &index.to_string(), "]"]),
+        }
+    }
+    path
 }

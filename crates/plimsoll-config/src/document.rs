@@ -50,6 +50,14 @@ impl Node {
         self.entry(key).map(|entry| &entry.value)
     }
 
+    /// The items, if this is a list.
+    pub(crate) fn items(&self) -> &[Self] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+
     fn entry(&self, key: &str) -> Option<&Entry> {
         match &self.value {
             Value::Map(entries) => entries.iter().rfind(|entry| entry.key == key),

@@ -84,9 +84,11 @@ impl Draft {
             parallelism: self.parallelism,
             leader_election: ElectionConfig {
                 leader_elect: self.election.leader_elect,
+                negative: self.election.negative(),
                 lease_duration: self.election.lease_duration.or_zero(),
                 renew_deadline: self.election.renew_deadline.or_zero(),
                 retry_period: self.election.retry_period.or_zero(),
+                resource_lock: self.election.resource_lock,
                 resource_name: self.election.resource_name,
                 resource_namespace: self.election.resource_namespace,
             },
@@ -116,13 +118,25 @@ fn seconds(duration: Duration) -> i64 {
 }
 
 impl DraftElection {
+    /// The three durations, if any is negative.
+    fn negative(&self) -> Option<[GoDuration; 3]> {
+        let durations = [self.lease_duration, self.renew_deadline, self.retry_period];
+        durations
+            .iter()
+            .any(|duration| *duration < GoDuration::ZERO)
+            .then_some(durations)
+    }
+
     fn of(config: &ElectionConfig) -> Self {
+        let durations = [config.lease_duration, config.renew_deadline, config.retry_period];
+        let [lease_duration, renew_deadline, retry_period] =
+            config.negative.unwrap_or_else(|| durations.map(GoDuration::from));
         Self {
             leader_elect: config.leader_elect,
-            lease_duration: config.lease_duration.into(),
-            renew_deadline: config.renew_deadline.into(),
-            retry_period: config.retry_period.into(),
-            resource_lock: "leases".to_owned(),
+            lease_duration,
+            renew_deadline,
+            retry_period,
+            resource_lock: config.resource_lock.clone(),
             resource_name: config.resource_name.clone(),
             resource_namespace: config.resource_namespace.clone(),
         }

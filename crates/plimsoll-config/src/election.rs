@@ -1,7 +1,12 @@
 use std::time::Duration;
 
+use crate::GoDuration;
+
 /// client-go multiplies the retry period by up to this factor, so that candidates do not act in step.
 pub const JITTER_FACTOR: f64 = 1.2;
+
+/// The only kind of lock that there still is.
+const LEASES: &str = "leases";
 
 /// Leader election on a `coordination.k8s.io/v1` Lease, as kube-scheduler's `leaderElection` block.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,6 +19,11 @@ pub struct ElectionConfig {
     pub renew_deadline: Duration,
     /// Wait between two tries.
     pub retry_period: Duration,
+    /// The three durations as they were written, if any of them is negative. Only without an election, where they mean
+    /// nothing, may one be.
+    pub negative: Option<[GoDuration; 3]>,
+    /// Kind of the lock: `leases`, or any text while there is no election.
+    pub resource_lock: String,
     /// Name of the Lease object.
     pub resource_name: String,
     /// Namespace of the Lease object.
@@ -27,6 +37,8 @@ impl Default for ElectionConfig {
             lease_duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
+            negative: None,
+            resource_lock: LEASES.to_owned(),
             resource_name: "kube-scheduler".to_owned(),
             resource_namespace: "kube-system".to_owned(),
         }
@@ -47,7 +59,35 @@ pub enum ElectionConfigError {
     Zero(&'static str),
 }
 
+/// A lock of another kind than Leases; the texts are client-go's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResourceLockError {
+    /// There was one.
+    #[error("{kind} lock is removed, {advice} to leases")]
+    Removed {
+        /// Its kind.
+        kind: String,
+        /// The word for what to do.
+        advice: &'static str,
+    },
+    /// There never was one.
+    #[error("Invalid lock-type {0}")]
+    Unknown(String),
+}
+
 impl ElectionConfig {
+    /// Checks the kind of the lock as client-go does when it makes one.
+    pub fn validate_lock(&self) -> Result<(), ResourceLockError> {
+        let kind = self.resource_lock.clone();
+        let advice = match kind.as_str() {
+            LEASES => return Ok(()),
+            "endpoints" | "configmaps" | "endpointsleases" => "migrate",
+            "configmapsleases" => "migrated",
+            _ => return Err(ResourceLockError::Unknown(kind)),
+        };
+        Err(ResourceLockError::Removed { kind, advice })
+    }
+
     /// Checks the three durations as client-go's elector constructor does.
     pub fn validate(&self) -> Result<(), ElectionConfigError> {
         if self.lease_duration <= self.renew_deadline {
@@ -78,6 +118,30 @@ impl ElectionConfig {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn locks_of_other_kinds_are_refused_in_the_words_of_client_go() {
+        let cases = [
+            ("leases", ""),
+            ("endpoints", "endpoints lock is removed, migrate to leases"),
+            (
+                "configmapsleases",
+                "configmapsleases lock is removed, migrated to leases",
+            ),
+            ("", "Invalid lock-type "),
+            ("Leases", "Invalid lock-type Leases"),
+        ];
+        for (kind, expected) in cases {
+            let config = ElectionConfig {
+                resource_lock: kind.to_owned(),
+                ..ElectionConfig::default()
+            };
+            let said = config
+                .validate_lock()
+                .map_or_else(|error| error.to_string(), |()| String::new());
+            assert_eq!(said, expected, "{kind}");
+        }
+    }
 
     #[test]
     fn defaults_are_valid_and_leave_five_seconds_for_a_last_write() {

@@ -30,7 +30,7 @@ pub use decode::{
     decode_policy, load,
 };
 pub use difference::{Difference, diff};
-pub use election::{ElectionConfig, ElectionConfigError, JITTER_FACTOR};
+pub use election::{ElectionConfig, ElectionConfigError, JITTER_FACTOR, ResourceLockError};
 pub use error::{ConfigError, Fault, FaultKind, Invalid, Problem};
 pub use extender::{ExtenderConfig, ExtenderTls, ManagedResource};
 pub use feature_gates::{FeatureGateError, FeatureGates, Gate, GateSpec, GateWarning, ParsedGates, Stage};

@@ -129,6 +129,9 @@ impl Default for InterPodAffinityArgs {
 pub struct NodeAffinityArgs {
     /// Joined to each pod's node affinity.
     pub added_affinity: Option<NodeAffinity>,
+    /// Lists in it that the file writes empty, by their path in errors: they are shown otherwise than lists that are left
+    /// out, and mean the same.
+    pub empty_lists: Vec<String>,
 }
 
 /// A resource and its weight.
@@ -317,19 +320,16 @@ pub struct PodTopologySpreadArgs {
 pub struct VolumeBindingArgs {
     /// How long binding may take, in seconds.
     pub bind_timeout_seconds: i64,
-    /// Function from utilisation to score, behind the gate `StorageCapacityScoring`.
-    pub shape: Vec<UtilizationShapePoint>,
+    /// Function from utilisation to score, behind the gate `StorageCapacityScoring`; without the gate there must be none.
+    pub shape: Option<Vec<UtilizationShapePoint>>,
 }
 
 impl VolumeBindingArgs {
     /// The defaults: without the gate there is no shape.
     pub fn with_gates(gates: &FeatureGates) -> Self {
         let point = |utilization, score| UtilizationShapePoint { utilization, score };
-        let shape = if gates.enabled(Gate::StorageCapacityScoring) {
-            vec![point(0, 10), point(100, 0)]
-        } else {
-            Vec::new()
-        };
+        let with_gate = gates.enabled(Gate::StorageCapacityScoring);
+        let shape = with_gate.then(|| vec![point(0, 10), point(100, 0)]);
         Self {
             bind_timeout_seconds: 600,
             shape,

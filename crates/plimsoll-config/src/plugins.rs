@@ -173,6 +173,37 @@ impl Plugins {
         enabled.map(|plugin| plugin.name.as_str()).collect()
     }
 
+    /// Plugins of `multiPoint` that an extension point names too, once for each such point, in the order in which
+    /// kube-scheduler finds them: what the point says of them counts.
+    pub fn overridden(&self) -> impl Iterator<Item = &str> {
+        let points = [
+            &self.pre_filter,
+            &self.filter,
+            &self.post_filter,
+            &self.reserve,
+            &self.pre_score,
+            &self.score,
+            &self.pre_bind,
+            &self.bind,
+            &self.post_bind,
+            &self.permit,
+            &self.pre_enqueue,
+            &self.queue_sort,
+            &self.placement_generate,
+            &self.placement_score,
+        ];
+        points.into_iter().flat_map(|point| {
+            let all = self.multi_point.enabled.iter().map(|plugin| plugin.name.as_str());
+            all.filter(|name| point.enabled.iter().any(|named| named.name == *name))
+                .filter(|name| {
+                    !point
+                        .disabled
+                        .iter()
+                        .any(|disabled| disabled == name || disabled == "*")
+                })
+        })
+    }
+
     /// Of the sets as a file writes them: the plugins that it enables by name, sorted. A `multiPoint` that begins with
     /// the whole list of defaults, less those it disables, as kube-scheduler's `--write-config-to` leaves it, restates them
     /// and asks for nothing.
@@ -213,6 +244,20 @@ impl Plugins {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_extension_point_says_of_a_plugin_of_multi_point_overrides_it() {
+        let mut plugins = Plugins::default_profile(&FeatureGates::default());
+        assert_eq!(plugins.overridden().count(), 0);
+        let refs = |names: &[&str]| names.iter().map(|name| PluginRef::new(*name, 5)).collect();
+        plugins.score.enabled = refs(&["ImageLocality", "Mine", "NodeAffinity"]);
+        plugins.filter.enabled = refs(&["NodeAffinity", "NodeName"]);
+        plugins.filter.disabled = vec!["NodeName".to_owned()];
+        plugins.bind.enabled = refs(&["DefaultBinder"]);
+        plugins.bind.disabled = vec!["*".to_owned()];
+        let overridden: Vec<_> = plugins.overridden().collect();
+        assert_eq!(overridden, ["NodeAffinity", "NodeAffinity", "ImageLocality"]);
+    }
 
     #[test]
     fn what_a_file_lists_is_enabled_by_name_unless_it_restates_the_defaults() {

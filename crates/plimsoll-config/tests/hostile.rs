@@ -199,7 +199,14 @@ fn long_texts_with_many_faults_end_soon_and_in_short() {
         "profiles: [{{plugins: {{multiPoint: {{enabled: [{}]}}}}}}]\n",
         "{name: A},".repeat(20_000)
     );
-    for rest in [unknown, profiles, nested, plugins, "x".repeat(10 << 20)] {
+    // Keys may be long, and stand in the path of everything below them.
+    let key = "k".repeat(1 << 20);
+    let below_long_key = format!(
+        "? {key}\n: [{}, {}]\n",
+        "1,".repeat(100_000),
+        "{a: 1, a: 2},".repeat(100)
+    );
+    for rest in [unknown, profiles, nested, plugins, "x".repeat(10 << 20), below_long_key] {
         match load(&format!("{head}{rest}"), &FeatureGates::default()) {
             Ok(config) => assert_eq!(config.profiles.len(), 1),
             Err(error) => assert!(error.to_string().len() < 10_000_000, "{}", error.to_string().len()),

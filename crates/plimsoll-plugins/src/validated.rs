@@ -46,7 +46,10 @@ mod tests {
             ),
             (
                 node_affinity::construct,
-                PluginArgs::NodeAffinity(NodeAffinityArgs { added_affinity }),
+                PluginArgs::NodeAffinity(NodeAffinityArgs {
+                    added_affinity,
+                    ..NodeAffinityArgs::default()
+                }),
                 &[
                     "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchFields[0].values",
                 ],

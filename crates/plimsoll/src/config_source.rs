@@ -51,13 +51,15 @@ pub struct LoadedConfig {
     pub kind: ConfigKind,
     /// What is no error and still better known.
     pub notes: Vec<String>,
+    /// Default plugins of which the file says something of its own, in the order of the defaults.
+    pub overridden_defaults: Vec<String>,
 }
 
 /// Why there is no configuration. Texts are kube-scheduler's, those about Policies from the releases that read them.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigSourceError {
     /// The file cannot be read.
-    #[error("open {}: {}", path.display(), lower(cause))]
+    #[error("{} {}: {}", attempted(cause), path.display(), lower(cause))]
     Read {
         /// The file.
         path: PathBuf,
@@ -70,6 +72,14 @@ pub enum ConfigSourceError {
     /// The file of a Policy is not there.
     #[error("missing policy config file {}", .0.display())]
     NoPolicyFile(PathBuf),
+    /// The file of a Policy cannot be read.
+    #[error("couldn't read policy config: {} {}: {}", attempted(cause), path.display(), lower(cause))]
+    ReadPolicy {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: io::Error,
+    },
     /// The Policy cannot be decoded.
     #[error("invalid policy: {0}")]
     Policy(ConfigError),
@@ -91,10 +101,21 @@ pub enum ConfigSourceError {
     NoPolicy,
 }
 
+/// What Go says was attempted.
+fn attempted(cause: &io::Error) -> &'static str {
+    match cause.kind() {
+        io::ErrorKind::IsADirectory | io::ErrorKind::InvalidData => "read",
+        _ => "open",
+    }
+}
+
 /// As Go words errors of the operating system.
-fn lower(cause: &io::Error) -> String {
+pub(crate) fn lower(cause: &io::Error) -> String {
     let text = cause.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+    match text.split_once(" (os error") {
+        Some((by_system, _)) => by_system.to_lowercase(),
+        None => text,
+    }
 }
 
 impl ConfigOptions {
@@ -122,6 +143,7 @@ impl ConfigOptions {
                 config: by_flags.clone(),
                 kind: ConfigKind::KubeScheduler,
                 notes: Vec::new(),
+                overridden_defaults: Vec::new(),
             }),
             ConfigSource::File(_) => self.read_file(by_flags, text),
             ConfigSource::PolicyFile(_) | ConfigSource::PolicyConfigMap { .. } => {
@@ -133,6 +155,7 @@ impl ConfigOptions {
     fn read_file(&self, by_flags: &SchedulerConfig, text: &str) -> Result<LoadedConfig, ConfigSourceError> {
         let mut loaded = decode(text, &by_flags.feature_gates)?;
         let (kind, notes) = (loaded.kind(), loaded.warnings().to_vec());
+        let overridden_defaults = loaded.overridden_defaults();
         loaded.override_election(&self.election);
         let config = SchedulerConfig {
             // No file can say these, so the flags count.
@@ -141,7 +164,12 @@ impl ConfigOptions {
             bind_pods_burst: by_flags.bind_pods_burst,
             ..loaded.validate()?
         };
-        Ok(LoadedConfig { config, kind, notes })
+        Ok(LoadedConfig {
+            config,
+            kind,
+            notes,
+            overridden_defaults,
+        })
     }
 }
 
@@ -170,5 +198,6 @@ pub fn from_policy(
         config: converted.config,
         kind: ConfigKind::KubeScheduler,
         notes,
+        overridden_defaults: Vec::new(),
     })
 }

@@ -15,7 +15,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser};
 use plimsoll_actors::http_server::Listen;
 use plimsoll_client::Access;
-use plimsoll_config::{DEFAULT_BIND_PODS_BURST, ElectionConfig, FeatureGateError, parse_go_duration};
+use plimsoll_config::{DEFAULT_BIND_PODS_BURST, ElectionConfig, FeatureGateError, FeatureGates, parse_go_duration};
 use plimsoll_telemetry::TlsIdentity;
 
 use crate::Options;
@@ -45,15 +45,17 @@ pub enum FlagError {
     /// A flag of kube-scheduler that is missing here.
     #[error("--{0} is a flag of kube-scheduler that this version of Plimsoll does not have yet; leave it out")]
     NotYet(String),
-    /// A port that is none; kube-scheduler's text.
-    #[error("--secure-port {0} must be between 0 and 65535, inclusive. 0 for turning off secure port")]
-    SecurePort(i64),
+    /// A port that is none; kube-scheduler's texts, of which the one for large numbers says what is not so.
+    #[error("--secure-port {port} must be between {range}")]
+    SecurePort {
+        /// The port.
+        port: i64,
+        /// Where it should be.
+        range: &'static str,
+    },
     /// A certificate without its key, or a key alone.
     #[error("--tls-cert-file and --tls-private-key-file must be given together")]
     CertificateWithoutKey,
-    /// Other locks than Leases are long gone.
-    #[error("--leader-elect-resource-lock {0:?} is not supported, it must be \"leases\"")]
-    ResourceLock(String),
     /// Feature gates that cannot be set so.
     #[error(transparent)]
     FeatureGates(#[from] FeatureGateError),
@@ -122,7 +124,7 @@ struct Flags {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
           default_missing_value = "true", action = ArgAction::Set, value_parser = parse_go_bool)]
     contention_profiling: bool,
-    /// Feature gates to switch, as a list of Name=true|false; may be given several times
+    // Its help lists the gates.
     #[arg(long, value_name = "GATES", action = ArgAction::Append)]
     feature_gates: Vec<String>,
     /// How long a pod may wait as unschedulable before it is tried again in any case
@@ -241,6 +243,7 @@ fn parse_go_bool(text: &str) -> Result<bool, String> {
 pub fn parse(program: &str, arguments: impl IntoIterator<Item = OsString>) -> Result<Request, FlagError> {
     let arguments = with_dashes(arguments);
     let command = Flags::command().name("plimsoll").bin_name(program.to_owned());
+    let command = command.mut_arg("feature_gates", |flag| flag.help(gates_help()));
     let parsed = command
         .try_get_matches_from(std::iter::once(program.into()).chain(arguments))
         .and_then(|matches| Ok((Flags::from_arg_matches(&matches)?, matches)));
@@ -249,6 +252,14 @@ pub fn parse(program: &str, arguments: impl IntoIterator<Item = OsString>) -> Re
         Err(error) if error.kind() == ErrorKind::DisplayHelp => Ok(Request::Print(error.to_string())),
         Err(error) => Err(explain(&error)),
     }
+}
+
+/// The help of `--feature-gates` names the gates.
+fn gates_help() -> String {
+    format!(
+        "Feature gates to switch, as a list of Name=true|false; may be given several times. The gates are:\n{}",
+        FeatureGates::help().join("\n")
+    )
 }
 
 /// Words in names of flags may be parted by `_` as well as by `-`.
@@ -329,24 +340,29 @@ impl Flags {
 }
 
 impl ElectionFlags {
-    fn config(&self) -> Result<ElectionConfig, FlagError> {
-        if self.leader_elect_resource_lock != "leases" {
-            return Err(FlagError::ResourceLock(self.leader_elect_resource_lock.clone()));
-        }
-        Ok(ElectionConfig {
+    fn config(&self) -> ElectionConfig {
+        ElectionConfig {
             leader_elect: self.leader_elect,
             lease_duration: self.leader_elect_lease_duration,
             renew_deadline: self.leader_elect_renew_deadline,
             retry_period: self.leader_elect_retry_period,
+            negative: None,
+            resource_lock: self.leader_elect_resource_lock.clone(),
             resource_name: self.leader_elect_resource_name.clone(),
             resource_namespace: self.leader_elect_resource_namespace.clone(),
-        })
+        }
     }
 }
 
 impl ServingFlags {
     fn listen(self) -> Result<Option<Listen>, FlagError> {
-        let port = u16::try_from(self.secure_port).map_err(|_| FlagError::SecurePort(self.secure_port))?;
+        let port = u16::try_from(self.secure_port).map_err(|_| FlagError::SecurePort {
+            port: self.secure_port,
+            range: match self.secure_port {
+                ..0 => "0 and 65535, inclusive. 0 for turning off secure port",
+                _ => "1 and 65535, inclusive. It cannot be turned off with 0",
+            },
+        })?;
         let tls = match (given(self.tls_cert_file), given(self.tls_private_key_file)) {
             (None, None) => TlsIdentity::SelfSigned,
             (Some(certificate), Some(key)) => TlsIdentity::Files {

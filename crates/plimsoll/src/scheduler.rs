@@ -19,7 +19,7 @@ use plimsoll_actors::effects::Effects;
 use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
-use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, SchedulerConfig};
+use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, ResourceLockError, SchedulerConfig};
 use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
 use plimsoll_telemetry::Metrics;
 use ractor::SpawnErr;
@@ -30,7 +30,7 @@ use self::identity::Identity;
 use self::loading::Loader;
 use self::reload::Reloads;
 use self::signals::Signals;
-use crate::config_source::{ConfigOptions, ConfigSourceError, LoadedConfig};
+use crate::config_source::{ConfigOptions, ConfigSourceError, LoadedConfig, lower};
 use crate::logging::Logging;
 use crate::version;
 
@@ -88,13 +88,16 @@ pub enum RunError {
     #[error("extender {0:?} is configured, and this version of Plimsoll does not call extenders yet")]
     ExtenderNotYet(String),
     /// The configuration cannot be written where it should be.
-    #[error("open {}: {cause}", path.display())]
+    #[error("open {}: {}", path.display(), lower(cause))]
     WriteConfig {
         /// The file.
         path: PathBuf,
         /// Why.
         cause: std::io::Error,
     },
+    /// The lock of leader election is of a kind that there is not.
+    #[error("couldn't create resource lock: {0}")]
+    ResourceLock(ResourceLockError),
     /// The durations of leader election do not fit together.
     #[error("couldn't create leader elector: {0}")]
     Election(ElectionConfigError),

@@ -1,8 +1,8 @@
 //! The arguments of plugins.
 
-use super::affinity::{label_selector, node_affinity};
-use super::cursor::{Cursor, Object, Scope};
-use super::kind::{API_VERSION, KIND, PLIMSOLL_API_VERSION, not_registered};
+use super::affinity::{empty_lists, label_selector, node_affinity};
+use super::cursor::{Cursor, Faults, Object, Scope};
+use super::kind::{API_VERSION, GroupVersion, KIND, PLIMSOLL_API_VERSION};
 use crate::document::Value;
 use crate::{
     DefaultPreemptionArgs, DefaultSpreadConstraint, DefaultingType, DynamicResourcesArgs, FeatureGates,
@@ -76,71 +76,86 @@ fn typed(plugin: &str, cursor: &Cursor<'_>, place: &str, gates: &FeatureGates) -
         return None;
     }
     let mut object = cursor.clone().object()?;
-    if !has_kind_of(plugin, cursor, &mut object, place) {
-        return None;
+    let (kind, version) = own_kind(plugin, cursor, &mut object, place)?;
+    let own_version = version_of(plugin).unwrap_or(API_VERSION);
+    if version.is(own_version) && kind.strip_suffix("Args") == Some(plugin) {
+        let args = fields(plugin, &mut object, gates)?;
+        object.finish();
+        return Some(args);
     }
-    let args = match plugin {
-        "DefaultPreemption" => PluginArgs::DefaultPreemption(default_preemption(&mut object)),
-        "DynamicResources" => PluginArgs::DynamicResources(dynamic_resources(&mut object, gates)),
-        "InterPodAffinity" => PluginArgs::InterPodAffinity(inter_pod_affinity(&mut object)),
-        "NodeAffinity" => PluginArgs::NodeAffinity(NodeAffinityArgs {
-            added_affinity: object.object("addedAffinity").map(node_affinity),
-        }),
+    // kube-scheduler reads them as what they say they are before it looks whose they should be.
+    let apart = Faults::default();
+    let object = cursor.apart(&apart).object();
+    if let (Some(other), Some(mut object)) = (kind.strip_suffix("Args"), object) {
+        fields(other, &mut object, gates);
+    }
+    if !cursor.take_wrong_values(apart) {
+        let own_group = own_version.split('/').next().unwrap_or_default();
+        let group = version.group;
+        let why = format!("args for plugin {plugin} were not of type {plugin}Args.{own_group}, got {kind}.{group}");
+        let hint = format!("leave apiVersion and kind out, or write {plugin}Args");
+        cursor.wrong_whole(place, &why, Some(hint));
+    }
+    None
+}
+
+/// The fields of the arguments of a plugin.
+fn fields(plugin: &str, object: &mut Object<'_>, gates: &FeatureGates) -> Option<PluginArgs> {
+    Some(match plugin {
+        "DefaultPreemption" => PluginArgs::DefaultPreemption(default_preemption(object)),
+        "DynamicResources" => PluginArgs::DynamicResources(dynamic_resources(object, gates)),
+        "InterPodAffinity" => PluginArgs::InterPodAffinity(inter_pod_affinity(object)),
+        "NodeAffinity" => PluginArgs::NodeAffinity(node_affinity_args(object)),
         "NodeResourcesBalancedAllocation" => {
             PluginArgs::NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs {
-                resources: resources(&mut object),
+                resources: resources(object),
             })
         }
-        "NodeResourcesFit" => PluginArgs::NodeResourcesFit(node_resources_fit(&mut object)),
-        "PodTopologySpread" => PluginArgs::PodTopologySpread(pod_topology_spread(&mut object)),
-        "VolumeBinding" => PluginArgs::VolumeBinding(volume_binding(&mut object, gates)),
+        "NodeResourcesFit" => PluginArgs::NodeResourcesFit(node_resources_fit(object)),
+        "PodTopologySpread" => PluginArgs::PodTopologySpread(pod_topology_spread(object)),
+        "VolumeBinding" => PluginArgs::VolumeBinding(volume_binding(object, gates)),
         "ServiceAffinity" => PluginArgs::ServiceAffinity(ServiceAffinityArgs {
             affinity_labels: object.texts("affinityLabels"),
-            anti_affinity_labels_preference: weighted_labels(&mut object, "antiAffinityLabelsPreference"),
+            anti_affinity_labels_preference: weighted_labels(object, "antiAffinityLabelsPreference"),
         }),
         "NodeLabel" => PluginArgs::NodeLabel(NodeLabelArgs {
             present_labels: object.texts("presentLabels"),
             absent_labels: object.texts("absentLabels"),
-            present_labels_preference: weighted_labels(&mut object, "presentLabelsPreference"),
-            absent_labels_preference: weighted_labels(&mut object, "absentLabelsPreference"),
+            present_labels_preference: weighted_labels(object, "presentLabelsPreference"),
+            absent_labels_preference: weighted_labels(object, "absentLabelsPreference"),
         }),
         _ => return None,
-    };
-    object.finish();
-    Some(args)
+    })
 }
 
-/// Notes it when the arguments say that they are something else.
-fn has_kind_of(plugin: &str, cursor: &Cursor<'_>, object: &mut Object<'_>, place: &str) -> bool {
+/// The kind that the arguments say they are, and its version: their plugin's when they say nothing. What is no known kind is
+/// a fault.
+fn own_kind(plugin: &str, cursor: &Cursor<'_>, object: &mut Object<'_>, place: &str) -> Option<(String, GroupVersion)> {
     let own_version = version_of(plugin).unwrap_or(API_VERSION);
-    let own_kind = format!("{plugin}Args");
-    let kind = object.text("kind").filter(|kind| !kind.is_empty());
-    let version = object.text("apiVersion").filter(|version| !version.is_empty());
-    let kind = kind.unwrap_or_else(|| own_kind.clone());
-    let version = version.unwrap_or_else(|| own_version.to_owned());
-    if kind == own_kind && version == own_version {
-        return true;
-    }
-    let known =
-        version == API_VERSION && (kind == KIND || is_args_kind(&kind)) || version == own_version && kind == own_kind;
-    if known {
-        let group = |version: &str| version.split('/').next().unwrap_or_default().to_owned();
-        let why = format!(
-            "args for plugin {plugin} were not of type {own_kind}.{}, got {kind}.{}",
-            group(own_version),
-            group(&version)
-        );
-        cursor.wrong_whole(
-            place,
-            &why,
-            Some(format!("leave apiVersion and kind out, or write {own_kind}")),
-        );
-    } else {
-        let why = format!("decoding args for plugin {plugin}: {}", not_registered(&kind, &version));
-        let hint = format!("leave apiVersion and kind out, or write {own_version} and {own_kind}");
-        cursor.wrong_whole(place, &why, Some(hint));
-    }
-    false
+    let mut name = |field| object.get(field).map_or(Some(String::new()), |name| name.text());
+    let (kind, version) = (name("kind"), name("apiVersion"));
+    let (kind, version) = (kind?, version?);
+    let kind = if kind.is_empty() { format!("{plugin}Args") } else { kind };
+    let fault = match GroupVersion::parse(&version).map(|version| version.or_of(own_version)) {
+        Ok(version) if version.version.is_empty() => {
+            format!("Object 'apiVersion' is missing in '{}'", cursor.node.to_json())
+        }
+        Ok(version) if is_known(&kind, &version) => return Some((kind, version)),
+        Ok(version) => version.not_registered(&kind),
+        Err(fault) => fault,
+    };
+    let hint = format!("leave apiVersion and kind out, or write {own_version} and {plugin}Args");
+    cursor.wrong_whole(
+        place,
+        &format!("decoding args for plugin {plugin}: {fault}"),
+        Some(hint),
+    );
+    None
+}
+
+fn is_known(kind: &str, version: &GroupVersion) -> bool {
+    let args = kind.strip_suffix("Args").and_then(version_of);
+    args.is_some_and(|own| version.is(own)) || kind == KIND && version.is(API_VERSION)
 }
 
 fn default_preemption(object: &mut Object<'_>) -> DefaultPreemptionArgs {
@@ -172,6 +187,14 @@ fn inter_pod_affinity(object: &mut Object<'_>) -> InterPodAffinityArgs {
         ignore_preferred_terms_of_existing_pods: object
             .boolean("ignorePreferredTermsOfExistingPods")
             .unwrap_or(default.ignore_preferred_terms_of_existing_pods),
+    }
+}
+
+fn node_affinity_args(object: &mut Object<'_>) -> NodeAffinityArgs {
+    let added = object.get("addedAffinity");
+    NodeAffinityArgs {
+        empty_lists: added.as_ref().map(|added| empty_lists(added.node)).unwrap_or_default(),
+        added_affinity: added.and_then(Cursor::object).map(node_affinity),
     }
 }
 
@@ -263,12 +286,17 @@ fn spread_constraint(cursor: Cursor<'_>) -> DefaultSpreadConstraint {
 
 fn volume_binding(object: &mut Object<'_>, gates: &FeatureGates) -> VolumeBindingArgs {
     let default = VolumeBindingArgs::with_gates(gates);
-    let shape = shape(object);
+    let given = object.get("shape").is_some();
+    let shape = Some(shape(object)).filter(|_| given);
     VolumeBindingArgs {
         bind_timeout_seconds: object
             .int64("bindTimeoutSeconds")
             .unwrap_or(default.bind_timeout_seconds),
-        shape: if shape.is_empty() { default.shape } else { shape },
+        // With the gate an empty one is as none; without it any is one too many.
+        shape: match (shape, default.shape) {
+            (Some(points), Some(default)) if points.is_empty() => Some(default),
+            (given, default) => given.or(default),
+        },
     }
 }
 

@@ -121,6 +121,21 @@ impl<'t> Cursor<'t> {
         }
     }
 
+    /// The same value with its faults kept apart.
+    pub(super) fn apart<'s>(&self, faults: &'s Faults) -> Cursor<'s>
+    where
+        't: 's,
+    {
+        Cursor { faults, ..self.clone() }
+    }
+
+    /// Takes over the values of a wrong type among faults that were kept apart. Whether there are any.
+    pub(super) fn take_wrong_values(&self, apart: Faults) -> bool {
+        let faults = apart.list.into_inner().into_iter();
+        let wrong = faults.filter(|fault| fault.kind == FaultKind::WrongValue);
+        wrong.map(|fault| self.faults.note(|| fault)).count() > 0
+    }
+
     fn mismatch<T>(&self, wanted: &str) -> Option<T> {
         let shown = match &self.node.value {
             Value::Int(number) => format!("number {number}"),

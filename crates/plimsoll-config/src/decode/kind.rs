@@ -12,7 +12,10 @@ pub const PLIMSOLL_API_VERSION: &str = "plimsoll.dev/v1alpha1";
 pub const PLIMSOLL_KIND: &str = "SchedulerConfiguration";
 
 /// kube-scheduler's registry of kinds goes by this name in its errors.
-pub(super) const SCHEME: &str = "pkg/runtime/scheme.go:111";
+const SCHEME: &str = "pkg/runtime/scheme.go:111";
+
+/// The version that kube-scheduler's own types have, which no file should name.
+const INTERNAL: &str = "__internal";
 
 /// Of a text that is quoted whole in an error, no more than this.
 const MAX_QUOTED: usize = 2048;
@@ -36,6 +39,55 @@ impl ConfigKind {
     }
 }
 
+/// An `apiVersion`, parted as Kubernetes parts it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct GroupVersion {
+    pub(super) group: String,
+    pub(super) version: String,
+}
+
+impl GroupVersion {
+    /// # Errors
+    /// With kube-scheduler's text when there are more than two parts.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (group, version) = match text.split_once('/') {
+            None => ("", text),
+            Some((_, rest)) if rest.contains('/') => return Err(format!("unexpected GroupVersion string: {text}")),
+            Some(parts) => parts,
+        };
+        Ok(Self {
+            group: group.to_owned(),
+            version: version.to_owned(),
+        })
+    }
+
+    /// What is missing, as another one has it.
+    pub(super) fn or_of(self, api_version: &str) -> Self {
+        let Ok(other) = Self::parse(api_version) else {
+            return self;
+        };
+        if self.version.is_empty() && (self.group.is_empty() || self.group == other.group) {
+            return other;
+        }
+        self
+    }
+
+    pub(super) fn is(&self, api_version: &str) -> bool {
+        Self::parse(api_version).as_ref() == Ok(self)
+    }
+
+    /// What kube-scheduler says of a kind that it does not know.
+    pub(super) fn not_registered(&self, kind: &str) -> String {
+        let Self { group, version } = self;
+        let place = match (version.as_str(), group.as_str()) {
+            (INTERNAL, group) => format!("the internal version of group {group:?}"),
+            (version, "") => format!("version {version:?}"),
+            (version, group) => format!("version {:?}", format!("{group}/{version}")),
+        };
+        format!("no kind {kind:?} is registered for {place} in scheme {SCHEME:?}")
+    }
+}
+
 /// The kind of the file, or kube-scheduler's word on why it is none.
 pub(super) fn of(root: &Node, text: &str) -> Result<ConfigKind, ConfigError> {
     let fail = |at: &Node, text: String, hint: Option<String>| Err(ConfigError::Kind { text, at: at.at, hint });
@@ -46,50 +98,34 @@ pub(super) fn of(root: &Node, text: &str) -> Result<ConfigKind, ConfigError> {
         );
         return fail(root, text, Some(begin_with()));
     }
-    let kind = name(root, "kind")?;
-    let version = name(root, "apiVersion")?;
-    if kind.is_empty() {
-        return fail(
-            root,
-            format!("Object 'Kind' is missing in '{}'", quoted(text)),
-            Some(begin_with()),
-        );
-    }
-    if version.is_empty() {
-        let text = format!("Object 'apiVersion' is missing in '{}'", quoted(text));
-        return fail(root, text, Some(begin_with()));
-    }
-    let (version, kind) = (version.as_str(), kind.as_str());
-    match (version, kind) {
-        (API_VERSION, KIND) => Ok(ConfigKind::KubeScheduler),
-        (PLIMSOLL_API_VERSION, PLIMSOLL_KIND) => Ok(ConfigKind::Plimsoll),
-        (API_VERSION, _) if super::args::is_args_kind(kind) => fail(
-            root.get("kind").unwrap_or(root),
-            format!("couldn't decode as {KIND}, got {version}, Kind={kind}: "),
-            Some(begin_with()),
-        ),
-        _ if version.matches('/').count() > 1 => fail(
-            root.get("apiVersion").unwrap_or(root),
-            format!("couldn't get version/kind: unexpected GroupVersion string: {version}"),
-            Some(begin_with()),
-        ),
-        _ => {
-            let wrong = if kind == KIND || kind == PLIMSOLL_KIND {
-                "apiVersion"
-            } else {
-                "kind"
-            };
-            fail(
-                root.get(wrong).unwrap_or(root),
-                not_registered(kind, version),
-                Some(hint(version, kind)),
-            )
+    let (kind, api_version) = (name(root, "kind")?, name(root, "apiVersion")?);
+    let version_at = root.get("apiVersion").unwrap_or(root);
+    let version = match GroupVersion::parse(&api_version) {
+        Ok(version) => version,
+        Err(text) => return fail(version_at, text, Some(begin_with())),
+    };
+    for (field, value) in [("Kind", &kind), ("apiVersion", &version.version)] {
+        if value.is_empty() {
+            let text = format!("Object '{field}' is missing in '{}'", quoted(text));
+            return fail(root, text, Some(begin_with()));
         }
     }
-}
-
-pub(super) fn not_registered(kind: &str, version: &str) -> String {
-    format!("no kind {kind:?} is registered for version {version:?} in scheme {SCHEME:?}")
+    match kind.as_str() {
+        KIND if version.is(API_VERSION) => Ok(ConfigKind::KubeScheduler),
+        PLIMSOLL_KIND if version.is(PLIMSOLL_API_VERSION) => Ok(ConfigKind::Plimsoll),
+        kind if version.is(API_VERSION) && super::args::is_args_kind(kind) => fail(
+            root.get("kind").unwrap_or(root),
+            format!("couldn't decode as {KIND}, got {API_VERSION}, Kind={kind}: "),
+            Some(begin_with()),
+        ),
+        kind => {
+            let at = match kind {
+                KIND | PLIMSOLL_KIND => version_at,
+                _ => root.get("kind").unwrap_or(root),
+            };
+            fail(at, version.not_registered(kind), Some(hint(&api_version, kind)))
+        }
+    }
 }
 
 fn name(root: &Node, field: &str) -> Result<String, ConfigError> {

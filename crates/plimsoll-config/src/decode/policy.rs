@@ -31,7 +31,7 @@ pub fn decode_policy(text: &str) -> Result<(Policy, Vec<String>), ConfigError> {
     })?;
     check_kind(&root)?;
     let faults = Faults::default();
-    note_repeated(&root, "", &faults);
+    note_repeated(&root, &faults);
     let scope = Scope::default();
     let policy = policy(Cursor::new(&root, String::new(), &faults, &scope));
     let faults = faults.into_list();

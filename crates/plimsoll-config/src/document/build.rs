@@ -200,7 +200,8 @@ impl<'t> Builder<'t> {
     }
 }
 
-/// Adds what a merge key names, save what the map has of its own.
+/// Adds what a merge key names. A key that the map has of its own, or has merged before, is one that stands there twice:
+/// kube-scheduler's strict reading lets nothing be overridden.
 fn merge(
     value: Node,
     start: Position,
@@ -209,7 +210,10 @@ fn merge(
 ) -> Result<(), SyntaxError> {
     match value.value {
         Value::Map(below) => {
-            entries.extend(below.into_iter().filter(|entry| keys.insert(entry.key.clone())));
+            entries.extend(below.into_iter().map(|entry| Entry {
+                repeated: entry.repeated || !keys.insert(entry.key.clone()),
+                ..entry
+            }));
             Ok(())
         }
         Value::List(maps) if maps.iter().all(|map| matches!(map.value, Value::Map(_))) => {

@@ -81,13 +81,30 @@ fn a_key_that_is_there_twice_is_marked_and_the_last_counts() {
 }
 
 #[test]
-fn merge_keys_add_what_is_not_there() {
-    let text = "base: &base {a: 1, b: 2}\nmore: &more {b: 7, c: 3}\nout: {<<: [*base, *more], a: 9}\n";
+fn merge_keys_add_what_is_not_there_and_override_nothing() {
+    let text = "base: &base {a: 1, b: 2}\nmore: &more {b: 7, c: 3}\nout: {<<: *base, c: 9}\n";
     let (root, _) = parse(text).unwrap();
     assert_eq!(
         root.get("out").unwrap().to_json(),
-        serde_json::json!({"a": 9, "b": 2, "c": 3})
+        serde_json::json!({"a": 1, "b": 2, "c": 9})
     );
+    let repeated = |out: &str| {
+        let (root, _) = parse(&text.replace("{<<: *base, c: 9}", out)).unwrap();
+        let Value::Map(entries) = &root.get("out").unwrap().value else {
+            unreachable!()
+        };
+        let repeated = entries.iter().filter(|entry| entry.repeated);
+        repeated.map(|entry| entry.key.clone()).collect::<String>()
+    };
+    for (out, expected) in [
+        ("{<<: *base, c: 9}", ""),
+        ("{<<: *base, a: 9}", "a"),
+        ("{a: 9, <<: *base}", "a"),
+        ("{<<: [*base, *more]}", "b"),
+        ("{<<: [*base, {d: 4}], e: 5}", ""),
+    ] {
+        assert_eq!(repeated(out), expected, "{out}");
+    }
 }
 
 #[test]

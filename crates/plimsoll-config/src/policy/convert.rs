@@ -239,19 +239,19 @@ impl Conversion<'_> {
         let places = policies.iter().enumerate();
         let last: BTreeMap<&str, usize> = places.map(|(place, policy)| (policy.name.as_str(), place)).collect();
         for (place, policy) in policies.iter().enumerate() {
-            if last.get(policy.name.as_str()) == Some(&place) {
-                self.priority(policy);
-            } else {
+            if weight_of(policy).is_none() {
+                self.errors.push(PolicyError::Weight(policy.name.clone()));
+            } else if last.get(policy.name.as_str()) != Some(&place) {
                 self.note(&policy.name, "is given twice, and the last one counts");
+            } else {
+                self.priority(policy);
             }
         }
     }
 
     fn priority(&mut self, policy: &PriorityPolicy) {
         let name = policy.name.as_str();
-        let Some(weight) = i32::try_from(policy.weight).ok().filter(|weight| *weight > 0) else {
-            return self.errors.push(PolicyError::Weight(name.to_owned()));
-        };
+        let Some(weight) = weight_of(policy) else { return };
         let count = policy.argument.as_ref().map(super::PriorityArgument::count);
         if let Some(count) = count.filter(|count| *count != 1) {
             let name = name.to_owned();
@@ -431,6 +431,11 @@ impl Conversion<'_> {
         }
         plugin_config.push(config(FIT, PluginArgs::NodeResourcesFit(args)));
     }
+}
+
+/// Positive, and not larger than plugins can have it.
+fn weight_of(policy: &PriorityPolicy) -> Option<i32> {
+    i32::try_from(policy.weight).ok().filter(|weight| *weight > 0)
 }
 
 fn config(plugin: &str, args: PluginArgs) -> PluginConfig {

@@ -393,6 +393,20 @@ fn what_is_wrong_is_told_all_at_once_and_by_name() {
             "priority EqualPriority should have a positive weight applied to it or it has overflown",
         ),
         (
+            r#""predicates":[],"priorities":[{"name":"EqualPriority"},{"name":"EqualPriority","weight":1}]"#,
+            "priority EqualPriority should have a positive weight applied to it or it has overflown",
+        ),
+        (
+            r#""predicates":[{"name":""},{}],"priorities":[{"name":"ImageLocalityPriority","weight":-1}]"#,
+            "[Invalid predicate name \"\" specified - no corresponding function found, Invalid predicate name \"\" specified \
+             - no corresponding function found, priority ImageLocalityPriority should have a positive weight applied to \
+             it or it has overflown]",
+        ),
+        (
+            r#""hardPodAffinitySymmetricWeight":-1"#,
+            "hardPodAffinitySymmetricWeight: Invalid value: -1: not in valid range [0-100]",
+        ),
+        (
             r#""predicates":[],"priorities":[{"name":"EqualPriority","weight":4294967296}]"#,
             "priority EqualPriority should have a positive weight applied to it or it has overflown",
         ),
@@ -416,6 +430,36 @@ fn what_is_wrong_is_told_all_at_once_and_by_name() {
         let errors = convert(&format!(r#"{{"kind":"Policy","apiVersion":"v1",{fields}}}"#)).unwrap_err();
         assert_eq!(errors.to_string(), expected);
     }
+}
+
+#[test]
+fn what_is_said_twice_or_says_nothing_changes_nothing() {
+    let once = converted(
+        r#""predicates":[{"name":"HostName"},{"name":"PodFitsPorts"}],"priorities":[{"name":"ImageLocalityPriority","weight":3}]"#,
+    );
+    let twice = converted(
+        r#""predicates":[{"name":"HostName"},{"name":"PodFitsPorts","argument":null},{"name":"PodFitsHostPorts"},
+               {"name":"HostName"}],
+           "priorities":[{"name":"ImageLocalityPriority","weight":9},{"name":"ImageLocalityPriority","weight":3}],
+           "extenders":[],"hardPodAffinitySymmetricWeight":0,"alwaysCheckAllPredicates":false"#,
+    );
+    assert_eq!(once.config, twice.config);
+    let about: Vec<_> = notes(&twice)
+        .into_iter()
+        .filter(|note| !notes(&once).contains(note))
+        .collect();
+    assert_eq!(
+        about,
+        ["ImageLocalityPriority: is given twice, and the last one counts"]
+    );
+    let weight = |weight: i32| {
+        let converted = converted(&format!(r#""hardPodAffinitySymmetricWeight":{weight}"#));
+        match profile(&converted).args_of("InterPodAffinity") {
+            Some(PluginArgs::InterPodAffinity(args)) => args.hard_pod_affinity_weight,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([weight(0), weight(1), weight(100)], [1, 1, 100]);
 }
 
 #[test]

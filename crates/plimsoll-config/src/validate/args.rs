@@ -7,8 +7,8 @@ use plimsoll_model::label_key_faults;
 use super::{affinity, below};
 use crate::{
     DefaultPreemptionArgs, DefaultSpreadConstraint, DefaultingType, DynamicResourcesArgs, FeatureGates, FieldError,
-    Gate, GoDuration, InterPodAffinityArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs,
-    PodTopologySpreadArgs, ScoringStrategy, ScoringStrategyType, UtilizationShapePoint, VolumeBindingArgs,
+    FieldErrorKind, Gate, GoDuration, InterPodAffinityArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs,
+    PluginArgs, PodTopologySpreadArgs, ScoringStrategy, ScoringStrategyType, UtilizationShapePoint, VolumeBindingArgs,
     WeightedLabel,
 };
 
@@ -21,7 +21,9 @@ pub(super) fn validate(path: &str, args: &PluginArgs, gates: &FeatureGates) -> V
         PluginArgs::InterPodAffinity(args) => inter_pod_affinity(path, args, &mut errors),
         PluginArgs::NodeAffinity(args) => {
             if let Some(added) = &args.added_affinity {
-                affinity::node_affinity(&below(path, "addedAffinity"), added, &mut errors);
+                let path = below(path, "addedAffinity");
+                affinity::node_affinity(&path, added, &mut errors);
+                show_empty_lists(&path, &args.empty_lists, &mut errors);
             }
         }
         PluginArgs::NodeResourcesBalancedAllocation(args) => balanced_allocation(path, args, &mut errors),
@@ -44,6 +46,19 @@ pub(super) fn validate(path: &str, args: &PluginArgs, gates: &FeatureGates) -> V
         PluginArgs::Raw(_) => {}
     }
     errors
+}
+
+/// Lists that are written empty are shown so; those that are left out are null.
+fn show_empty_lists(path: &str, empty: &[String], errors: &mut [FieldError]) {
+    let is_empty = |field: &str| {
+        let below = field.strip_prefix(path).and_then(|rest| rest.strip_prefix('.'));
+        below.is_some_and(|below| empty.iter().any(|empty| empty == below))
+    };
+    for error in errors {
+        if error.kind == FieldErrorKind::Invalid("null".to_owned()) && is_empty(&error.field) {
+            error.kind = FieldErrorKind::Invalid("[]".to_owned());
+        }
+    }
 }
 
 fn label_names(path: &str, names: &[String], errors: &mut Vec<FieldError>) {
@@ -269,12 +284,13 @@ fn volume_binding(path: &str, args: &VolumeBindingArgs, gates: &FeatureGates, er
         errors.push(FieldError::invalid(below(path, "bindTimeoutSeconds"), seconds, detail));
     }
     let shape_path = below(path, "shape");
+    let points = args.shape.as_deref();
     if gates.enabled(Gate::StorageCapacityScoring) {
-        shape(&shape_path, &args.shape, errors);
-    } else if !args.shape.is_empty() {
+        shape(&shape_path, points.unwrap_or_default(), errors);
+    } else if let Some(points) = points {
         let detail = "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring";
-        let points = args.shape.iter();
         let points: Vec<String> = points
+            .iter()
             .map(|point| format!("{{\"Utilization\":{},\"Score\":{}}}", point.utilization, point.score))
             .collect();
         let shown = format!("[{}]", points.join(","));

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{list, requirement, set, text};
 use crate::{
-    API_VERSION, DefaultSpreadConstraint, DynamicResourcesArgs, NodeLabelArgs, NodeResourcesFitArgs,
+    API_VERSION, DefaultSpreadConstraint, DynamicResourcesArgs, NodeAffinityArgs, NodeLabelArgs, NodeResourcesFitArgs,
     PLIMSOLL_API_VERSION, PluginArgs, PodTopologySpreadArgs, ResourceWeight, ScoringStrategy, ServiceAffinityArgs,
     UtilizationShapePoint, WeightedLabel,
 };
@@ -34,7 +34,7 @@ pub(crate) fn args(args: &PluginArgs) -> Value {
             set(
                 &mut value,
                 "addedAffinity",
-                args.added_affinity.as_ref().map(node_affinity),
+                args.added_affinity.as_ref().map(|added| node_affinity(added, args)),
             );
             (API_VERSION, "NodeAffinityArgs", value)
         }
@@ -47,7 +47,8 @@ pub(crate) fn args(args: &PluginArgs) -> Value {
         PluginArgs::PodTopologySpread(args) => (API_VERSION, "PodTopologySpreadArgs", pod_topology_spread(args)),
         PluginArgs::VolumeBinding(args) => {
             let mut value = json!({"bindTimeoutSeconds": args.bind_timeout_seconds});
-            set(&mut value, "shape", list(&args.shape, |shape| point(*shape)));
+            let shape = args.shape.as_deref().unwrap_or_default();
+            set(&mut value, "shape", list(shape, |shape| point(*shape)));
             (API_VERSION, "VolumeBindingArgs", value)
         }
         PluginArgs::ServiceAffinity(args) => (PLIMSOLL_API_VERSION, "ServiceAffinityArgs", service_affinity(args)),
@@ -66,12 +67,15 @@ fn dynamic_resources(args: &DynamicResourcesArgs) -> Value {
     value
 }
 
-fn node_affinity(affinity: &NodeAffinity) -> Value {
+fn node_affinity(affinity: &NodeAffinity, args: &NodeAffinityArgs) -> Value {
+    const TERMS: &str = "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
     let mut value = json!({});
+    // An empty list of terms is written as it was read, none as null.
+    let no_terms = || args.empty_lists.iter().any(|path| path == TERMS).then(|| json!([]));
     let required = affinity
         .required
         .as_ref()
-        .map(|terms| json!({"nodeSelectorTerms": list(terms, node_selector_term)}));
+        .map(|terms| json!({"nodeSelectorTerms": list(terms, node_selector_term).or_else(no_terms)}));
     set(&mut value, "requiredDuringSchedulingIgnoredDuringExecution", required);
     let preferred = list(
         &affinity.preferred,

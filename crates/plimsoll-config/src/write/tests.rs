@@ -139,6 +139,7 @@ fn everything_that_plimsolls_own_kind_says_is_read_as_it_was_written() {
             });
             entry.args = PluginArgs::NodeAffinity(NodeAffinityArgs {
                 added_affinity: Some(affinity),
+                ..NodeAffinityArgs::default()
             });
         }
     }

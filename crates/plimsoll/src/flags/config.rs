@@ -71,7 +71,7 @@ impl Flags {
             defaults.enable_contention_profiling
         };
         Ok(SchedulerConfig {
-            leader_election: self.election.config()?,
+            leader_election: self.election.config(),
             client_connection: ClientConnection {
                 kubeconfig: self.kubeconfig.clone(),
                 content_type: self.kube_api_content_type.clone(),

@@ -144,7 +144,7 @@ fn certificate_and_key_come_from_files() {
 
 #[test]
 fn errors_say_what_is_wrong() {
-    let cases: [(&[&str], &str); 20] = [
+    let cases: [(&[&str], &str); 19] = [
         (&["demon"], r#""plimsoll" does not take any arguments, got ["demon"]"#),
         (
             &["--leader-elect", "false", "x"],
@@ -189,16 +189,12 @@ fn errors_say_what_is_wrong() {
             r#"strconv.ParseBool: parsing "maybe": invalid syntax"#,
         ),
         (
-            &["--leader-elect-resource-lock=endpoints"],
-            r#""endpoints" is not supported, it must be "leases""#,
-        ),
-        (
             &["--secure-port=65536"],
-            "--secure-port 65536 must be between 0 and 65535, inclusive",
+            "--secure-port 65536 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
         ),
         (
             &["--secure-port=-1"],
-            "--secure-port -1 must be between 0 and 65535, inclusive",
+            "--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port",
         ),
         (&["--bind-address=localhost"], "invalid IP address syntax"),
         (&["--tls-cert-file=c"], "must be given together"),
@@ -222,6 +218,10 @@ fn version_and_help_are_printed_and_nothing_runs() {
     assert!(text(&["--version=raw"]).starts_with("plimsoll.Version{Version:\"v"));
     for help in [text(&["--help"]), text(&["-h"])] {
         assert!(help.contains("--leader-elect-lease-duration <DURATION>"), "{help}");
+        assert!(
+            help.contains("kube:GangScheduling=true|false (ALPHA - default=false)"),
+            "{help}"
+        );
         assert!(!help.contains("test-plugins") && !help.contains("ARGUMENTS"), "{help}");
     }
 }

@@ -38,6 +38,10 @@ impl Loader {
         } else {
             self.scheduler.complete(&mut loaded.config.profiles);
         }
+        let election = &loaded.config.leader_election;
+        if election.leader_elect {
+            election.validate_lock().map_err(RunError::ResourceLock)?;
+        }
         if let Some(url) = first_extender(&loaded.config) {
             return Err(RunError::ExtenderNotYet(url.to_owned()));
         }
@@ -69,11 +73,15 @@ impl Loader {
             ConfigSource::PolicyFile(path) if !path.exists() => {
                 Err(ConfigSourceError::NoPolicyFile(path.clone()).into())
             }
-            ConfigSource::File(path) | ConfigSource::PolicyFile(path) => {
-                config_file::read(path).await.map_err(|cause| {
-                    let path = path.clone();
-                    ConfigSourceError::Read { path, cause }.into()
-                })
+            ConfigSource::File(path) => {
+                let path = path.clone();
+                let read = config_file::read(&path).await;
+                read.map_err(|cause| ConfigSourceError::Read { path, cause }.into())
+            }
+            ConfigSource::PolicyFile(path) => {
+                let path = path.clone();
+                let read = config_file::read(&path).await;
+                read.map_err(|cause| ConfigSourceError::ReadPolicy { path, cause }.into())
             }
             ConfigSource::PolicyConfigMap { namespace, name } => {
                 let (connection, election) = (&self.by_flags.client_connection, &self.by_flags.leader_election);
@@ -94,6 +102,27 @@ impl Loader {
         }
     }
 
+    /// Tells what is to be said of a configuration whenever it is taken.
+    pub(super) fn tell_notes(&self, loaded: &LoadedConfig) {
+        for note in &loaded.notes {
+            tracing::warn!("{note}");
+        }
+        for plugin in &loaded.overridden_defaults {
+            tracing::info!(plugin, "Default plugin is explicitly re-configured; overriding");
+        }
+        // What a Policy names it does not configure anew.
+        if matches!(self.source.source, ConfigSource::File(_)) {
+            for plugin in loaded
+                .config
+                .profiles
+                .iter()
+                .flat_map(|profile| profile.plugins.overridden())
+            {
+                tracing::info!(plugin, "MultiPoint plugin is explicitly re-configured; overriding");
+            }
+        }
+    }
+
     /// Tells what an operator may want to know of the configuration and its flags.
     pub(super) fn tell(&self, loaded: &LoadedConfig, verbosity: i32) {
         for warning in &self.source.gate_warnings {
@@ -106,9 +135,7 @@ impl Loader {
         for flag in &self.source.ignored {
             tracing::warn!(flag, "This flag has no effect beside --config");
         }
-        for note in &loaded.notes {
-            tracing::warn!("{note}");
-        }
+        self.tell_notes(loaded);
         if verbosity >= TELL_CONFIG {
             tracing::info!(config = loaded.config.to_yaml(loaded.kind), "Using component config");
         }

@@ -49,9 +49,7 @@ impl Reloads {
             .and_then(|content| Ok((self.loader.load(&content.text)?, content.hash)));
         match loaded {
             Ok(((loaded, profiles), hash)) => {
-                for note in &loaded.notes {
-                    tracing::warn!("{note}");
-                }
+                self.loader.tell_notes(&loaded);
                 let mut config = loaded.config;
                 let restart = keep_what_needs_a_restart(&self.started, &mut config);
                 self.accept(AssembledConfig { config, profiles }, &hash, &restart);
