@@ -82,7 +82,9 @@ fn add_legacy(registry: &mut Registry) {
 #[cfg(test)]
 mod tests {
     use plimsoll_config::{FeatureGates, ProfileConfig};
-    use plimsoll_framework::{CycleContext, CycleState, Profile, Verdicts};
+    use plimsoll_framework::{
+        Action, ClusterEvent, CycleContext, CycleState, EventResource, PluginEvents, Profile, Verdicts,
+    };
     use plimsoll_model::Moment;
 
     use super::registry;
@@ -158,5 +160,21 @@ mod tests {
                 r#"failed to read "PreScoreInterPodAffinity" from cycleState: not found"#,
             ]
         );
+    }
+
+    #[test]
+    fn every_plugin_that_may_turn_pods_away_says_what_it_listens_to() {
+        let gates = FeatureGates::default();
+        let profile = Profile::assemble(&ProfileConfig::default(), &registry(), &gates).unwrap();
+        // Only who says nothing hears of conditions.
+        let condition = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_CONDITION);
+        for events in &profile.events {
+            assert!(!events.listens_to(condition), "{events:?}");
+        }
+        let listening: Vec<_> = profile.events.iter().map(PluginEvents::plugin).collect();
+        for filter in &profile.filter {
+            assert!(listening.contains(&filter.name()), "{}", filter.name());
+        }
+        assert!(listening.contains(&"SchedulingGates") && !listening.contains(&"ImageLocality"));
     }
 }
