@@ -80,8 +80,8 @@ upstream: ## Build the program that asks kube-scheduler's own plugins into a cac
 	else echo "no Go toolchain: the tests decide what to do without kube-scheduler's plugins" >&2; fi
 
 .PHONY: helm
-helm: ## Build Helm into a cache outside the tree (once per machine)
-	@if command -v go >/dev/null; then tests/chart/helm/build.sh; \
+helm: ## Build Helm, and fetch what others define, into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/chart/helm/build.sh && tests/chart/crds/find.sh; \
 	else echo "no Go toolchain: the tests decide what to do without Helm" >&2; fi
 
 .PHONY: controlplane

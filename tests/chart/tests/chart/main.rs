@@ -1,5 +1,6 @@
 //! The chart as a user meets it: its values, what it renders and refuses, and a release on a real control plane.
 
+mod accepted;
 mod agreement;
 mod comeback;
 mod documented;
