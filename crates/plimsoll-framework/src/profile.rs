@@ -208,11 +208,9 @@ impl Profile {
 
 /// Makes the plugins in the order of their names. Those that the registry does not know are told of later.
 fn make<'a>(config: &'a ProfileConfig, registry: &Registry, gates: &FeatureGates) -> Result<Made<'a>, ProfileError> {
-    for (position, args) in config.plugin_config.iter().enumerate() {
-        if config.plugin_config[..position]
-            .iter()
-            .any(|earlier| earlier.name == args.name)
-        {
+    let mut seen = BTreeSet::new();
+    for args in &config.plugin_config {
+        if !seen.insert(args.name.as_str()) {
             return Err(ProfileError::RepeatedArgs {
                 plugin: args.name.clone(),
             });
