@@ -13,6 +13,8 @@ BINARY := $(TARGET)/$(PROFILE)/plimsoll
 ORACLE := $(TARGET)/$(PROFILE)/oracle
 # How many random cases `make oracle` compares with kube-scheduler's own plugins, of which seed, how many processes at a time.
 CASES ?= 20000
+# How many large clusters `make oracle-searches` looks at.
+SEARCHES ?= 1000
 SEED ?= 0
 JOBS ?= 1
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
@@ -22,7 +24,7 @@ SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
 .PHONY: help
 help: ## List these targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: binary ## Show three replicas at work, the leader killed on stage (KEEP=1 leaves them running)
@@ -60,6 +62,10 @@ parity: controlplane ## Compare the embedded API server with the real kube-apise
 chart: controlplane helm binary ## Check the Helm chart: values, renderings, guards, a release on a real API server
 	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --test chart
 
+.PHONY: chart-helm4
+chart-helm4: controlplane binary ## Check the chart with Helm 4 instead of Helm 3
+	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_HELM=4 cargo test --workspace --test chart
+
 .PHONY: simulate
 simulate: ## Run whole schedulers on virtual time against the embedded API server (SEEDS=100 random runs at the end)
 	cargo test --workspace $(addprefix --test ,$(SIMULATIONS))
@@ -68,6 +74,14 @@ simulate: ## Run whole schedulers on virtual time against the embedded API serve
 .PHONY: oracle
 oracle: upstream oracle-binary ## Compare random cases with kube-scheduler's own plugins (CASES=20000 SEED=0 JOBS=1)
 	$(ORACLE) --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
+
+.PHONY: oracle-hints
+oracle-hints: upstream oracle-binary ## The same for what changes of pods and nodes mean to waiting pods (CASES=20000 SEED=0 JOBS=1)
+	$(ORACLE) --ask hints --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
+
+.PHONY: oracle-searches
+oracle-searches: upstream oracle-binary ## The same for searches for a share of the nodes of large clusters (SEARCHES=1000 SEED=0 JOBS=1)
+	$(ORACLE) --ask searches --cases $(SEARCHES) --seed $(SEED) --jobs $(JOBS)
 
 # With the scheduler's own features, so that what both are made of is compiled once.
 .PHONY: oracle-binary

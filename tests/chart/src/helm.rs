@@ -28,9 +28,12 @@ pub struct Helm {
 
 impl Availability {
     /// Builds Helm when a Go toolchain is there (minutes the first time on a machine, nothing afterwards). Without Go the
-    /// tests that need it are skipped; with `CI=true` that is an error, and so is a build that fails.
+    /// tests that need it are skipped; with `CI=true` that is an error, and so is a build that fails. It is Helm 3, or
+    /// Helm 4 with `PLIMSOLL_HELM=4`.
     pub fn find() -> anyhow::Result<Self> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("helm/build.sh");
+        let four = std::env::var("PLIMSOLL_HELM").is_ok_and(|version| version == "4");
+        let script = if four { "helm4/build.sh" } else { "helm/build.sh" };
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join(script);
         match plimsoll_go_programs::build(&script)? {
             Some(program) => Ok(Self::Ready(Helm {
                 program,

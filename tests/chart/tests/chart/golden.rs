@@ -61,10 +61,17 @@ fn every_case_renders_what_its_golden_file_says() -> anyhow::Result<()> {
     let Some(helm) = helm()? else { return Ok(()) };
     let plain = helm.render::<&str>(&[])?;
     compare("defaults", &plain.text())?;
-    for (name, values) in cases()? {
+    let cases = cases()?;
+    for (name, values) in &cases {
         // What is as with the defaults is left out.
-        compare(&name, &render(&helm, &values)?.unlike(&plain))?;
+        compare(name, &render(&helm, values)?.unlike(&plain))?;
     }
+    let files = fs::read_dir(top().join("tests/chart/golden"))?.count();
+    ensure!(
+        files == cases.len() + 1,
+        "{files} golden files for {} cases and the defaults",
+        cases.len()
+    );
     Ok(())
 }
 
@@ -112,14 +119,15 @@ fn the_program_takes_every_rendered_configuration_and_command_line() -> anyhow::
 }
 
 #[test]
-fn great_numbers_reach_the_program_as_numbers() -> anyhow::Result<()> {
+fn great_numbers_and_zero_reach_the_program_as_they_are() -> anyhow::Result<()> {
     let Some(helm) = helm()? else { return Ok(()) };
-    let rendered = render(&helm, &top().join("tests/chart/cases/great-numbers.yaml"))?;
+    let rendered = render(&helm, &top().join("tests/chart/cases/odd-numbers.yaml"))?;
     let configuration = rendered.configuration()?.context("no configuration")?;
     let config = load(&configuration, &FeatureGates::default())?;
     assert_eq!(config.client_connection.burst, 20_000_000);
     assert!((config.client_connection.qps - 5_000_000.0).abs() < 1.0);
     assert_eq!(config.pod_max_backoff, Duration::from_mins(50_000));
-    assert_eq!(config.profiles.len(), 1);
+    assert_eq!(config.percentage_of_nodes_to_score, Some(0));
+    assert!(configuration.contains("bindTimeoutSeconds: 4000000"), "{configuration}");
     Ok(())
 }
