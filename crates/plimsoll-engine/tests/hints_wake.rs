@@ -46,7 +46,7 @@ impl Panel {
         let judges = filters.filter(|(_, filter)| plugins.contains(&filter.name()));
         let filters: Vec<usize> = judges.map(|(position, _)| position).collect();
         assert!(filters.len() >= plugins.len(), "{plugins:?}");
-        Self { filters, profile }
+        Self { profile, filters }
     }
 
     fn judges(&self) -> impl Iterator<Item = Judge<'_>> {
