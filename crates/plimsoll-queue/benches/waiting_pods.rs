@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use plimsoll_config::{FeatureGates, PluginRef, PluginSet, Plugins, ProfileConfig};
 use plimsoll_framework::{
     Action, Bind, BindAction, ClusterEvent, EnqueueExtensions, EventObjects, EventResource, Extensions, Plugin,
@@ -285,7 +285,7 @@ fn event_in_vain(criterion: &mut Criterion) {
 /// single call, which is for how long other messages have to wait.
 fn event_wakes_all(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("event wakes all");
-    group.sample_size(10);
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
     for (what, kind) in [
         ("a thousand workloads", Kind::OfWorkloads),
         ("no two alike", Kind::Distinct),
@@ -322,7 +322,7 @@ fn wake_all(bench: &mut Bench, longest_call: bool) -> Duration {
 /// Another configuration, which looks at every pod in one call.
 fn reconfigure(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("another configuration");
-    group.sample_size(10);
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
     for size in SIZES {
         let mut bench = Bench::parked(size, Kind::OfWorkloads);
         group.bench_function(BenchmarkId::from_parameter(size), |bencher| {
