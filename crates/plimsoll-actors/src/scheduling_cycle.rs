@@ -3,11 +3,13 @@
 //! One pod at a time is asked of the queue. While a cycle waits for an effect, and while bindings are under way, every
 //! other message is served: waiting holds nothing up here, and what waits is parked in the engine.
 
+mod auditing;
 mod claim_messages;
 mod outcome_report;
 mod panic_budget;
 mod status_writes;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -29,6 +31,7 @@ use self::panic_budget::PanicBudget;
 use self::status_writes::StatusWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
+use crate::auditor::{AuditMarker, Restatements};
 use crate::binding_workers::BindingWorkers;
 use crate::claim_input::read_kind;
 use crate::effects::Effects;
@@ -99,6 +102,10 @@ pub enum CycleMessage {
     },
     /// From the alarm: a claim, a permit wait or a status write is due.
     Tick,
+    /// From the queue: tell what there is, and send the marker back.
+    Audit(AuditMarker),
+    /// From the cache: the truth about pods that an audit found something wrong with.
+    Restate(Restatements),
     /// From the term: start. The cycle asks for its first pod.
     Start,
     /// From the term: take no more pods, and answer when no write of ours is undecided.
@@ -126,6 +133,8 @@ impl Summary for CycleMessage {
             Self::ReadAnswered { claim, read, .. } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
             Self::StatusAnswered { uid, reply, .. } => format!("StatusAnswered {uid} {reply:?}"),
             Self::Tick => "Tick".to_owned(),
+            Self::Audit(marker) => format!("Audit {}", marker.number),
+            Self::Restate(restatements) => format!("Restate {}", restatements.pods.len()),
             Self::Start => "Start".to_owned(),
             Self::Drain(_) => "Drain".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
@@ -192,6 +201,10 @@ pub struct SchedulingCycleState {
     /// and what is held back stays bounded.
     held: Vec<Credit>,
     status_writes: StatusWrites,
+    /// Since when which claim waits for an answer.
+    asked: BTreeMap<ClaimId, Moment>,
+    /// Answers that have come from the workers.
+    answers: u64,
     panics: PanicBudget,
     draining: Option<oneshot::Sender<()>>,
     stopping: bool,
@@ -399,6 +412,8 @@ impl Actor for SchedulingCycle {
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
             held: Vec::new(),
             status_writes: StatusWrites::default(),
+            asked: BTreeMap::new(),
+            answers: 0,
             panics: PanicBudget::default(),
             draining: None,
             stopping: false,
@@ -441,6 +456,8 @@ impl Actor for SchedulingCycle {
                 .span("StatusAnswered")
                 .in_scope(|| state.take_status_answer(&uid, &reply, now)),
             CycleMessage::Tick => state.tick(now),
+            CycleMessage::Audit(marker) => state.give_account(marker, now),
+            CycleMessage::Restate(restatements) => state.take_truth(&restatements, now)?,
             CycleMessage::Start => state.ready(),
             CycleMessage::Drain(reply) => {
                 state.stopping = true;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use plimsoll_framework::Effect;
-use plimsoll_model::{Moment, Pod};
+use plimsoll_model::{Moment, Pod, Uid};
 
 use crate::{ClaimId, Failure};
 
@@ -95,6 +95,11 @@ pub enum Notice {
     Unmatched {
         /// The pod.
         pod: Arc<Pod>,
+    },
+    /// Plugins of a cycle that found a node want these waiting pods to be tried at once.
+    Activate {
+        /// Which.
+        pods: Vec<Uid>,
     },
     /// A claim gave up its room, and the columns show it: as good as the deletion of an assigned pod.
     Released {

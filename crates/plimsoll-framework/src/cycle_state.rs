@@ -1,12 +1,15 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 
+use plimsoll_model::Uid;
+
 /// What plugins remember between the extension points of one cycle, one value per type.
 ///
 /// A cycle holds a handful of entries, so a vector is searched.
 #[derive(Default)]
 pub struct CycleState {
     entries: Vec<(TypeId, Box<dyn Any + Send>)>,
+    to_activate: Vec<Uid>,
 }
 
 impl CycleState {
@@ -39,6 +42,19 @@ impl CycleState {
             .find(|(id, _)| *id == TypeId::of::<T>())
             .and_then(|(_, value)| value.downcast_mut())
     }
+
+    /// Asks for another waiting pod to be tried at once, whatever its backoff, if this cycle finds a node: kube-scheduler's
+    /// pods to activate. A cycle that fails activates none, or two pods that fail could bring each other back for ever.
+    pub fn activate(&mut self, pod: Uid) {
+        if !self.to_activate.contains(&pod) {
+            self.to_activate.push(pod);
+        }
+    }
+
+    /// Takes the pods that are to be activated, in the order in which they were asked for.
+    pub fn take_pods_to_activate(&mut self) -> Vec<Uid> {
+        std::mem::take(&mut self.to_activate)
+    }
 }
 
 impl fmt::Debug for CycleState {
@@ -62,5 +78,15 @@ mod tests {
         assert_eq!(state.get::<u32>(), Some(&2));
         assert_eq!(state.get::<&str>(), Some(&"text"));
         assert_eq!(state.get::<u64>(), None);
+    }
+
+    #[test]
+    fn a_pod_to_activate_is_taken_once() {
+        let mut state = CycleState::new();
+        for uid in ["a", "b", "a"] {
+            state.activate(Uid::from(uid));
+        }
+        assert_eq!(state.take_pods_to_activate(), [Uid::from("a"), Uid::from("b")]);
+        assert_eq!(state.take_pods_to_activate(), []);
     }
 }

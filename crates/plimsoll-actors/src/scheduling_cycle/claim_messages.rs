@@ -24,6 +24,7 @@ impl SchedulingCycleState {
     fn act_on_one(&mut self, notice: Notice, now: Moment) {
         match notice {
             Notice::SendBinding { claim, pod, node } => {
+                self.asked.insert(claim, now);
                 let trace = TraceContext::of(&pod.uid);
                 let uid = pod.uid.clone();
                 let job = WriteJob::Bind {
@@ -38,6 +39,7 @@ impl SchedulingCycleState {
                 }
             }
             Notice::ReadPod { claim, pod } => {
+                self.asked.insert(claim, now);
                 let trace = TraceContext::of(&pod.uid);
                 self.workers.dispatch(WriteJob::Read { claim, pod, trace });
             }
@@ -75,6 +77,9 @@ impl SchedulingCycleState {
                 self.settle(&pod, QueueOutcome::Dropped);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
+            Notice::Activate { pods } => {
+                self.queue.tell(QueueMessage::Activate(pods));
+            }
             Notice::Released { pod, node } => {
                 let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
                 let mut placed = Pod::clone(&pod);
@@ -103,6 +108,8 @@ impl SchedulingCycleState {
     }
 
     pub(super) fn take_bind_answer(&mut self, claim: ClaimId, reply: BindReply, now: Moment) {
+        self.answers += 1;
+        self.asked.remove(&claim);
         self.metrics.bind_answered(bind_kind(&reply));
         let mut notices = Vec::new();
         let input = bind_input(reply, &self.token, now);
@@ -111,6 +118,8 @@ impl SchedulingCycleState {
     }
 
     pub(super) fn take_read_answer(&mut self, claim: ClaimId, read: PodRead, now: Moment) {
+        self.answers += 1;
+        self.asked.remove(&claim);
         let mut notices = Vec::new();
         if let Some(uid) = self.engine.claim(claim).map(|claim| claim.pod().uid.clone()) {
             self.engine.bind_input(claim, read_input(read, &uid), now, &mut notices);
@@ -119,6 +128,7 @@ impl SchedulingCycleState {
     }
 
     pub(super) fn take_status_answer(&mut self, uid: &Uid, reply: &PatchReply, now: Moment) {
+        self.answers += 1;
         for job in self.status_writes.answered(uid, reply, now) {
             self.workers.dispatch(job);
         }

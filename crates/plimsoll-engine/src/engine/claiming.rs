@@ -33,7 +33,12 @@ impl Engine {
             self.withdraw(id);
             return turned_away(cycle, point, &status);
         }
-        let waits_on_permit = self.records.get(id).is_some_and(|record| !record.permits.is_empty());
+        let record = self.records.get_mut(id);
+        let waits_on_permit = record.as_ref().is_some_and(|record| !record.permits.is_empty());
+        let pods = record.map_or_else(Vec::new, |record| record.state.take_pods_to_activate());
+        if !pods.is_empty() {
+            out.push(Notice::Activate { pods });
+        }
         self.proceed(id, now, out);
         self.tentative = None;
         Outcome::Placed(Placement {

@@ -152,6 +152,7 @@ impl Cluster {
             Notice::PodGone { .. } => "gone",
             Notice::Released { .. } => "released",
             Notice::Unmatched { .. } => "unmatched",
+            Notice::Activate { .. } => "activate",
         };
         self.out.drain(..).map(name).collect()
     }
