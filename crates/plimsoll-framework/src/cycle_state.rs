@@ -61,6 +61,7 @@ impl fmt::Debug for CycleState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CycleState")
             .field("entries", &self.entries.len())
+            .field("to_activate", &self.to_activate)
             .finish()
     }
 }
