@@ -381,6 +381,21 @@ fn a_plugin_has_its_arguments_once_and_is_made_once_and_only_when_enabled() {
 }
 
 #[test]
+fn many_arguments_are_not_compared_each_with_all() {
+    let mut config = with_sets(&[], PluginSet::default(), PluginSet::default());
+    let names = (0..50_000).map(|number| format!("Unused{number}"));
+    config.plugin_config = names
+        .chain(["Unused0".to_owned()])
+        .map(|name| PluginConfig {
+            name,
+            args: PluginArgs::Raw(serde_json::Value::Null),
+        })
+        .collect();
+    let error = Profile::assemble(&config, &registry(), &FeatureGates::default()).map_err(|error| error.to_string());
+    assert_eq!(error.err().unwrap(), "repeated config for plugin Unused0");
+}
+
+#[test]
 fn a_plugin_that_is_not_there_yet_may_be_a_default_and_not_a_wish() {
     let mut registry = registry();
     registry.add_placeholder("Later", |_| Ok(Extensions::new()));
