@@ -62,6 +62,12 @@ pub trait EnqueueExtensions: Plugin {
     /// The events to hear of. None at all: no event ever brings the plugin's pods back, only their own changes and time.
     fn events_to_register(&self) -> Vec<ClusterEvent>;
 
+    /// Whether a node that is added can help only by taking the pod itself: what the plugin says of other nodes does not
+    /// change by it. A pod that several such plugins rejected is then woken only when the new node suits all of them.
+    fn judges_new_nodes_alone(&self) -> bool {
+        false
+    }
+
     /// Whether `event`, which matches `registered`, may let `pod` fit as far as this plugin knows. It must depend on its
     /// arguments alone: pods that are alike are asked for once. `Err` is logged and counts as `Queue`.
     fn queueing_hint(
@@ -114,6 +120,13 @@ impl PluginEvents {
     /// Every event listened to.
     pub fn events(&self) -> impl Iterator<Item = ClusterEvent> + '_ {
         self.registered.iter().chain(&self.implied).copied()
+    }
+
+    /// Whether the plugin's pods can be helped by this event only if a node that was added takes them.
+    pub fn helped_by_the_node_alone(&self, event: ClusterEvent) -> bool {
+        event.resource == EventResource::Node
+            && event.action == Action::ADD
+            && self.hints.as_ref().is_some_and(|hints| hints.judges_new_nodes_alone())
     }
 
     /// Whether an event of that sort is listened to, whatever its objects.

@@ -111,6 +111,10 @@ impl EnqueueExtensions for NodeLabel {
         vec![ClusterEvent::new(EventResource::Node, node)]
     }
 
+    fn judges_new_nodes_alone(&self) -> bool {
+        true
+    }
+
     fn queueing_hint(
         &self,
         _: ClusterEvent,

@@ -79,6 +79,10 @@ impl EnqueueExtensions for NodePorts {
         ]
     }
 
+    fn judges_new_nodes_alone(&self) -> bool {
+        true
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

@@ -70,6 +70,10 @@ impl EnqueueExtensions for NodeUnschedulable {
         ]
     }
 
+    fn judges_new_nodes_alone(&self) -> bool {
+        true
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

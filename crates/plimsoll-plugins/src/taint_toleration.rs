@@ -101,6 +101,10 @@ impl EnqueueExtensions for TaintToleration {
         ]
     }
 
+    fn judges_new_nodes_alone(&self) -> bool {
+        true
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

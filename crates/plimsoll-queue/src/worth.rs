@@ -64,11 +64,18 @@ impl Happening<'_> {
             return Worth::AfterBackoff;
         };
         let mut worth = Worth::Skip;
+        // What those say that a new node can help only by taking the pod itself: it must suit all of them. In kube-scheduler
+        // one is enough, and a pod is tried in vain at every node that is roomy and of the wrong kind.
+        let mut node_suits = None;
         for plugin in rejected_by.iter() {
-            let helps = match listener(profile, plugin) {
-                Some(listener) => listener.listens_to(self.event) && self.ask(listener, plugin, pod, hints),
-                None => true,
-            };
+            let listener = listener(profile, plugin);
+            let helps = listener
+                .is_none_or(|listener| listener.listens_to(self.event) && self.ask(listener, plugin, pod, hints));
+            let node_alone = listener.is_some_and(|listener| listener.helped_by_the_node_alone(self.event));
+            if node_alone && !rejected_by.is_pending(plugin) {
+                node_suits = Some(helps && node_suits.unwrap_or(true));
+                continue;
+            }
             if helps && rejected_by.is_pending(plugin) {
                 return Worth::Immediately;
             }
@@ -78,6 +85,9 @@ impl Happening<'_> {
             if helps {
                 worth = Worth::AfterBackoff;
             }
+        }
+        if node_suits == Some(true) {
+            worth = Worth::AfterBackoff;
         }
         worth
     }

@@ -27,6 +27,10 @@ impl EnqueueExtensions for NodeResourcesFit {
         events
     }
 
+    fn judges_new_nodes_alone(&self) -> bool {
+        true
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

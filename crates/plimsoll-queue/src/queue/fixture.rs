@@ -98,6 +98,8 @@ pub(super) struct Rejector {
     pub(super) name: &'static str,
     pub(super) events: Vec<ClusterEvent>,
     pub(super) hint: Hint,
+    /// Whether a new node can help only by taking the pod itself.
+    pub(super) alone: bool,
 }
 
 impl Rejector {
@@ -106,7 +108,13 @@ impl Rejector {
             name,
             events: events.to_vec(),
             hint,
+            alone: false,
         }
+    }
+
+    pub(super) fn judging_new_nodes_alone(mut self) -> Self {
+        self.alone = true;
+        self
     }
 }
 
@@ -132,6 +140,10 @@ impl EnqueueExtensions for Rejector {
         objects: &EventObjects,
     ) -> Result<QueueingHint, String> {
         (self.hint)(registered, pod, objects)
+    }
+
+    fn judges_new_nodes_alone(&self) -> bool {
+        self.alone
     }
 }
 
@@ -173,6 +185,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Namespace, Action::ALL),
             ],
             hint: always(),
+            alone: false,
         },
         Rejector {
             name: "NodeResourcesFit",
@@ -181,6 +194,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Node, Action::ADD | Action::UPDATE_NODE_ALLOCATABLE),
             ],
             hint: always(),
+            alone: false,
         },
         Rejector {
             name: "PodTopologySpread",
@@ -191,6 +205,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Workload(WorkloadKind::Service), Action::ALL),
             ],
             hint: departures(),
+            alone: false,
         },
         Rejector {
             name: "TaintToleration",
@@ -199,6 +214,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Node, Action::ADD | Action::UPDATE_NODE_TAINT),
             ],
             hint: always(),
+            alone: false,
         },
     ]
 }

@@ -109,16 +109,35 @@ fn of_two_thousand_waiting_pods_a_new_node_wakes_those_that_may_fit_it() -> anyh
         let gpu = |name| node(name).cpu("100m").allocatable(GPU, "4");
         fill(cluster, gpu("gpu-0"), &["gpu"]).await?;
         fill(cluster, gpu("gpu-1"), &["gpu"]).await?;
-        // From here on the pods with a selector have been kept from a full node too, so room may be what they lack.
+        // From here on the pods with a selector have been kept from a full node too. One that has room and not the label does
+        // not help them; kube-scheduler takes room alone for help.
+        let in_vain = |kinds: &'static [&'static str]| match Scheduler::under_test() {
+            Scheduler::Plimsoll => &[],
+            _ => kinds,
+        };
         fill(cluster, node("ssd").label("disk", "ssd"), &["plain", "ssd"]).await?;
         fill(cluster, gpu("gpu-2"), &["gpu"]).await?;
-        let batch = node("batch").label("pool", "batch");
-        let batch = batch.taint("dedicated", "batch", "NoSchedule");
-        fill(cluster, batch, &["plain", "ssd", "batch"]).await?;
+        let batch = |name| {
+            let node = node(name).label("pool", "batch");
+            node.taint("dedicated", "batch", "NoSchedule")
+        };
+        // That plain pods do not tolerate the taint is known once one has met it.
+        fill(
+            cluster,
+            batch("batch-0"),
+            &[&["plain", "batch"], in_vain(&["ssd"])].concat(),
+        )
+        .await?;
+        fill(
+            cluster,
+            batch("batch-1"),
+            &[&["batch"], in_vain(&["plain", "ssd"])].concat(),
+        )
+        .await?;
         if Scheduler::under_test() == Scheduler::Plimsoll {
             let useful = |metrics: &Metrics| {
                 let label = [("result", "useful")];
-                usize::try_from(metrics.sum("plimsoll_queue_wakeups_total", &label)) == Ok(8 * ROOM)
+                usize::try_from(metrics.sum("plimsoll_queue_wakeups_total", &label)) == Ok(9 * ROOM)
             };
             cluster
                 .until_metrics("every placed pod was a useful wake-up", LIMIT, useful)

@@ -315,3 +315,38 @@ fn one_pod_can_be_popped_out_of_turn_whatever_it_waits_for_but_its_gates() {
     let mut f = Fixture::new();
     assert!(f.queue.pop_specific(&Uid::from("nobody"), f.now).is_none());
 }
+
+/// Of these plugins each finds a new node good that has its label.
+fn wanting(label: &'static str) -> Rejector {
+    let hint = move |_: ClusterEvent, _: &Pod, objects: &EventObjects| match objects {
+        EventObjects::Node { new: Some(new), .. } if new.labels.get(label).is_some() => Ok(QueueingHint::Queue),
+        _ => Ok(QueueingHint::Skip),
+    };
+    Rejector::new(label, &[NODE_ADD], Box::new(hint))
+}
+
+#[test]
+fn a_new_node_wakes_a_pod_only_if_it_suits_every_plugin_that_can_be_helped_by_nothing_but_the_node() {
+    let cases: [(&[&'static str], &[&str], bool); 8] = [
+        (&["Room", "Kind"], &["Room"], false),
+        (&["Room", "Kind"], &["Kind"], false),
+        (&["Room", "Kind"], &["Room", "Kind"], true),
+        (&["Room"], &["Room"], true),
+        (&["Room"], &["Kind"], false),
+        // What is counted over many nodes may change elsewhere.
+        (&["Room", "Spread"], &["Spread"], true),
+        (&["Room", "Spread"], &["Room"], true),
+        (&["Room", "Kind", "Spread"], &["Room"], false),
+    ];
+    for (rejected_by, labels, wakes) in cases {
+        let mut f = Fixture::listening(|| {
+            let alone = ["Room", "Kind"].map(|name| wanting(name).judging_new_nodes_alone());
+            alone.into_iter().chain([wanting("Spread")]).collect()
+        });
+        let waiting = f.add_rejected(pod("p"), rejected_by);
+        let new = labels.iter().fold(node("n"), |node, label| node.label(label, "yes"));
+        f.apply(Delta::NodeAdded(Arc::new(new.build())));
+        let moved = f.place(&waiting) == Some(Place::Backoff);
+        assert_eq!(moved, wakes, "{rejected_by:?} {labels:?}");
+    }
+}
