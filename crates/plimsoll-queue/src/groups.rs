@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use plimsoll_framework::ClusterEvent;
+use plimsoll_model::Moment;
 use smallvec::SmallVec;
 
 use crate::alike::Likeness;
@@ -67,6 +68,7 @@ struct Group {
 pub(crate) struct Wake {
     pub(crate) worth: Worth,
     pub(crate) event: ClusterEvent,
+    pub(crate) since: Moment,
 }
 
 /// The parked pods by what events can do for them: an event costs one look at each [`Band`], and one hint for each group of
@@ -235,6 +237,11 @@ impl Groups {
     /// Whether a group is on its way out.
     pub(crate) fn is_woken(&self, id: GroupId) -> bool {
         id != GroupId::NONE && self.all[id.index()].home == Home::Woken
+    }
+
+    /// The groups that are on their way out, and since when.
+    pub(crate) fn woken_since(&self) -> HashMap<GroupId, Moment, FixedState> {
+        self.woken.values().map(|(id, wake)| (*id, wake.since)).collect()
     }
 
     /// Whether any group is on its way out; it may have lost its last member meanwhile.

@@ -1,6 +1,6 @@
 //! More pods than one call may move, and storms that must not keep others from their turn.
 
-use plimsoll_framework::QueueingHint;
+use plimsoll_framework::{EnqueueExtensions, Plugin, PluginEvents, QueueingHint};
 
 use super::*;
 
@@ -38,6 +38,20 @@ fn what_an_event_wakes_moves_in_portions_and_is_due_until_then() {
         pods.iter()
             .all(|pod| f.queue.history_of(&pod.uid).last().unwrap().cause == ROOM)
     );
+}
+
+/// An audit would take a time long ago for one that was missed.
+#[test]
+fn a_pod_that_is_about_to_move_is_due_since_it_was_woken_however_long_it_had_waited() {
+    let mut f = in_portions_of(1);
+    parked(&mut f, 3);
+    f.tick_after(200 * SECOND);
+    f.make_room();
+    let woken_at = f.now;
+    f.pass(SECOND);
+    let about_to_move = f.queue.pods().filter(|(_, place, _)| *place == Place::Unschedulable);
+    let looks: Vec<_> = about_to_move.map(|(_, _, look)| look).collect();
+    assert_eq!(looks, [woken_at; 2]);
 }
 
 #[test]
@@ -177,6 +191,46 @@ fn an_event_that_hints_exclude_costs_one_hint_however_many_pods_are_alike() {
     );
     assert_eq!(f.queue.take_metrics().wakeups.asked, 0);
     assert_eq!(f.queue.counts().unschedulable, 2_000);
+}
+
+/// Hears of every update of every pod, and none of them helps.
+struct Heedless;
+
+impl Plugin for Heedless {
+    fn name(&self) -> &'static str {
+        "Heedless"
+    }
+}
+
+impl EnqueueExtensions for Heedless {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        vec![ClusterEvent::new(EventResource::Pod, Action::UPDATE)]
+    }
+
+    fn may_help_some_pod(&self, _: ClusterEvent, _: ClusterEvent, _: &EventObjects) -> bool {
+        false
+    }
+}
+
+#[test]
+fn an_event_that_a_plugin_excludes_for_all_pods_costs_no_hint_even_if_no_two_are_alike() {
+    let mut f = Fixture::of_profiles(|fixture| {
+        let mut profile = fixture.profile("default-scheduler");
+        profile
+            .events
+            .push(PluginEvents::new("Heedless", Some(Arc::new(Heedless))));
+        profile.events.sort_by(|a, b| a.plugin().cmp(b.plugin()));
+        vec![profile]
+    });
+    for at in 0..50 {
+        let distinct = pod(&format!("p{at}")).label("index", &at.to_string());
+        f.add_rejected(distinct, &["Heedless"]);
+    }
+    let running = f.add(pod("running").on("n"));
+    f.queue.take_metrics();
+    f.update(&running, |_| {});
+    assert_eq!(f.queue.take_metrics().wakeups.asked, 0);
+    assert_eq!(f.queue.counts().unschedulable, 50);
 }
 
 /// A thousand pods that never fit are woken by an event every 10 ms, each attempt takes 1 ms, and now and then somebody
