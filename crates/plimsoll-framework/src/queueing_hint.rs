@@ -68,6 +68,12 @@ pub trait EnqueueExtensions: Plugin {
         true
     }
 
+    /// Whether hints read the labels of the waiting pod, or what controls it. Otherwise pods that differ in nothing else, as
+    /// those of an indexed job or a stateful set do, are asked about as one.
+    fn reads_labels(&self) -> bool {
+        true
+    }
+
     /// Whether `event`, which matches `registered`, may let `pod` fit as far as this plugin knows. It must depend on its
     /// arguments alone: pods that are alike are asked for once. `Err` is logged and counts as `Queue`.
     fn queueing_hint(
@@ -134,6 +140,11 @@ impl PluginEvents {
             registered.matches(event) && hints.is_none_or(|hints| hints.may_help_some_pod(*registered, event, objects))
         };
         self.implied.iter().any(|implied| implied.matches(event)) || self.registered.iter().any(may_help)
+    }
+
+    /// Whether what is said of a pod may depend on its labels or on what controls it.
+    pub fn reads_labels(&self) -> bool {
+        self.hints.as_ref().is_some_and(|hints| hints.reads_labels())
     }
 
     /// Asks the plugin about each of its registrations that the event matches, until one says `Queue`; `Skip` when none

@@ -90,11 +90,11 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Takes in a record that is in no group.
-    pub(crate) fn insert(&mut self, records: &mut Records, slot: Slot) {
+    /// Takes in a record that is in no group, among those that are like it, with the same labels or whatever their labels.
+    pub(crate) fn insert(&mut self, records: &mut Records, slot: Slot, with_labels: bool) {
         let band = self.band_number(Band::of(&records[slot]));
-        let pod = Likeness(&records[slot].pod);
-        let hash = self.hasher.hash_one((band, pod));
+        let pod = Likeness::of(&records[slot].pod, with_labels);
+        let hash = self.hasher.hash_one((band, with_labels, pod));
         let (groups, dense) = (&self.all, &*records);
         let found = self.by_pod.find(hash, |id| {
             let group = &groups[id.index()];
@@ -103,7 +103,7 @@ impl Groups {
                 && group
                     .members
                     .first()
-                    .is_some_and(|first| Likeness(&dense[*first].pod) == pod)
+                    .is_some_and(|first| Likeness::of(&dense[*first].pod, with_labels) == pod)
         });
         let id = found.copied().unwrap_or_else(|| self.found(hash, band));
         let members = &mut self.all[id.index()].members;

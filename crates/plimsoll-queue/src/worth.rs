@@ -116,6 +116,14 @@ pub(crate) fn may_be_worth(profile: Option<&Profile>, rejected_by: &PluginSet, h
             .any(|plugin| listener(profile, plugin).is_none_or(may_help))
 }
 
+/// Whether what these plugins of the profile say of a pod may depend on its labels or on what controls it.
+pub(crate) fn reads_labels(profile: Option<&Profile>, rejected_by: &PluginSet) -> bool {
+    profile.is_some_and(|profile| {
+        let mut listeners = rejected_by.iter().filter_map(|plugin| listener(profile, plugin));
+        listeners.any(PluginEvents::reads_labels)
+    })
+}
+
 /// Whether some plugin of some profile listens to such events; if not they are neither kept nor looked at.
 pub(crate) fn can_help_anybody<'a>(mut profiles: impl Iterator<Item = &'a Profile>, event: ClusterEvent) -> bool {
     let listens = |profile: &Profile| profile.events.iter().any(|events| events.listens_to(event));
