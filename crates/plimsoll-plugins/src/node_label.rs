@@ -115,6 +115,10 @@ impl EnqueueExtensions for NodeLabel {
         true
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         _: ClusterEvent,

@@ -61,6 +61,10 @@ impl EnqueueExtensions for NodeName {
     fn judges_new_nodes_alone(&self) -> bool {
         true
     }
+
+    fn reads_labels(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

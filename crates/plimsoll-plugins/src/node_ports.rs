@@ -83,6 +83,10 @@ impl EnqueueExtensions for NodePorts {
         true
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

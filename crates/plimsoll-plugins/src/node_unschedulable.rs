@@ -74,6 +74,10 @@ impl EnqueueExtensions for NodeUnschedulable {
         true
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

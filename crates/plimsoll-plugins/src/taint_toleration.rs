@@ -105,6 +105,10 @@ impl EnqueueExtensions for TaintToleration {
         true
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

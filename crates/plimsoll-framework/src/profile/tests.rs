@@ -376,6 +376,9 @@ fn a_plugin_has_its_arguments_once_and_is_made_once_and_only_when_enabled() {
         assemble(&config).unwrap_err(),
         r#"initializing plugin "Picky": 7 for mine"#
     );
+    config.plugin_config[0].args = PluginArgs::Raw(serde_json::Value::from("x".repeat(100_000)));
+    assert!(assemble(&config).unwrap_err().len() < 4096);
+    config.plugin_config[0] = args("Picky");
     config.plugin_config.push(args("Unused"));
     assert_eq!(assemble(&config).unwrap_err(), "repeated config for plugin Unused");
 }

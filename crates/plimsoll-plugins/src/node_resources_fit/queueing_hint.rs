@@ -31,6 +31,10 @@ impl EnqueueExtensions for NodeResourcesFit {
         true
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

@@ -100,6 +100,7 @@ pub(super) struct Rejector {
     pub(super) hint: Hint,
     /// Whether a new node can help only by taking the pod itself.
     pub(super) alone: bool,
+    pub(super) reads_labels: bool,
 }
 
 impl Rejector {
@@ -109,6 +110,15 @@ impl Rejector {
             events: events.to_vec(),
             hint,
             alone: false,
+            reads_labels: true,
+        }
+    }
+
+    /// Its hint must not read labels.
+    pub(super) fn without_labels(self) -> Self {
+        Self {
+            reads_labels: false,
+            ..self
         }
     }
 
@@ -130,6 +140,10 @@ impl Plugin for Rejector {
 impl EnqueueExtensions for Rejector {
     fn events_to_register(&self) -> Vec<ClusterEvent> {
         self.events.clone()
+    }
+
+    fn reads_labels(&self) -> bool {
+        self.reads_labels
     }
 
     fn queueing_hint(
@@ -186,6 +200,7 @@ fn rejectors() -> Vec<Rejector> {
             ],
             hint: always(),
             alone: false,
+            reads_labels: true,
         },
         Rejector {
             name: "NodeResourcesFit",
@@ -195,6 +210,7 @@ fn rejectors() -> Vec<Rejector> {
             ],
             hint: always(),
             alone: false,
+            reads_labels: true,
         },
         Rejector {
             name: "PodTopologySpread",
@@ -206,6 +222,7 @@ fn rejectors() -> Vec<Rejector> {
             ],
             hint: departures(),
             alone: false,
+            reads_labels: true,
         },
         Rejector {
             name: "TaintToleration",
@@ -215,6 +232,7 @@ fn rejectors() -> Vec<Rejector> {
             ],
             hint: always(),
             alone: false,
+            reads_labels: true,
         },
     ]
 }

@@ -135,6 +135,22 @@ fn rich_pods(script: &mut Script) {
         "create a gated pod with constraints",
         Request::post(PODS, pod_with("write-gated", &placed)),
     );
+    let term = json!({"topologyKey": "zone", "matchLabelKeys": ["hash", "absent"], "mismatchLabelKeys": ["tenant"],
+        "labelSelector": {"matchLabels": {"a": "b"}}});
+    let mut by_own_labels = pod_with(
+        "write-own-labels",
+        &json!({
+            "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]},
+                "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]}},
+            "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule",
+                "matchLabelKeys": ["hash"], "labelSelector": {}}],
+        }),
+    );
+    by_own_labels["metadata"]["labels"] = json!({"hash": "1", "tenant": "t"});
+    script.send(
+        "create a pod whose terms speak of its own labels",
+        Request::post(PODS, by_own_labels),
+    );
     let on_host = json!({"hostNetwork": true, "containers": [{"name": "c", "image": "image:1", "ports": [{"containerPort": 80}]}],
         "volumes": [{"name": "v"}, {"name": "w", "hostPath": {"path": "/x"}}, {"name": "x", "configMap": {"name": "m"}}],
         "overhead": {"cpu": "250m"}});
