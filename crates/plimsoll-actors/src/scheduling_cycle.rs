@@ -16,7 +16,7 @@ use futures::FutureExt;
 use hashbrown::HashMap;
 use plimsoll_client::{BindReply, Clock, PatchReply, PodRead, TermToken};
 use plimsoll_engine::{ClaimId, Engine, Notice, Step};
-use plimsoll_framework::{Effect, EffectReply};
+use plimsoll_framework::{Effect, EffectReply, WaitingPod};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::PoppedPod;
 use plimsoll_telemetry::{AttemptResult, Metrics};
@@ -97,6 +97,28 @@ pub enum CycleMessage {
         /// The trace that went out with the patch.
         trace: TraceContext,
     },
+    /// From a plugin's code outside of cycles, through [`Permits`](crate::permits::Permits): the plugin waits no longer
+    /// for the pod at Permit. When no other does either, binding begins in the same turn. A pod that does not wait for the
+    /// plugin when the message is taken up is left alone, and nothing is remembered.
+    Allow {
+        /// The pod.
+        pod: Uid,
+        /// The plugin.
+        plugin: &'static str,
+    },
+    /// From the same: turn the pod away that waits at Permit, whichever plugins it waits for. What was reserved for it is
+    /// taken back, users read the message, and the queue books it on the plugin. The first word on a pod counts: one that
+    /// has been allowed by all, turned away or deleted before is left alone.
+    Reject {
+        /// The pod.
+        pod: Uid,
+        /// The plugin.
+        plugin: &'static str,
+        /// What users read.
+        message: String,
+    },
+    /// From the HTTP server or from plugins: who waits at Permit? Answered at once.
+    WaitingPods(oneshot::Sender<Vec<WaitingPod>>),
     /// From the alarm: a claim, a permit wait or a status write is due.
     Tick,
     /// From the term: start. The cycle asks for its first pod.
@@ -125,6 +147,9 @@ impl Summary for CycleMessage {
             Self::BindAnswered { claim, reply, .. } => format!("BindAnswered {} {reply:?}", claim.as_u64()),
             Self::ReadAnswered { claim, read, .. } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
             Self::StatusAnswered { uid, reply, .. } => format!("StatusAnswered {uid} {reply:?}"),
+            Self::Allow { pod, plugin } => format!("Allow {pod} {plugin}"),
+            Self::Reject { pod, plugin, .. } => format!("Reject {pod} {plugin}"),
+            Self::WaitingPods(_) => "WaitingPods".to_owned(),
             Self::Tick => "Tick".to_owned(),
             Self::Start => "Start".to_owned(),
             Self::Drain(_) => "Drain".to_owned(),
@@ -202,6 +227,8 @@ pub struct SchedulingCycleState {
 impl Drop for SchedulingCycleState {
     fn drop(&mut self) {
         self.cancelled.cancel();
+        // Plugins outlive the term, and what they hold for its claims would stay held.
+        self.engine.close();
     }
 }
 
@@ -440,6 +467,11 @@ impl Actor for SchedulingCycle {
             CycleMessage::StatusAnswered { uid, reply, trace } => trace
                 .span("StatusAnswered")
                 .in_scope(|| state.take_status_answer(&uid, &reply, now)),
+            CycleMessage::Allow { pod, plugin } => state.take_permit(&pod, plugin, now),
+            CycleMessage::Reject { pod, plugin, message } => state.take_rejection(&pod, plugin, &message, now),
+            CycleMessage::WaitingPods(reply) => {
+                let _ = reply.send(state.engine.waiting_pods().iter().cloned().collect());
+            }
             CycleMessage::Tick => state.tick(now),
             CycleMessage::Start => state.ready(),
             CycleMessage::Drain(reply) => {

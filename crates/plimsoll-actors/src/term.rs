@@ -28,6 +28,7 @@ use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
 use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Kind, Versions};
 use crate::mailbox::{Mailbox, Summary, Tap};
+use crate::permits::Permits;
 use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments};
 use crate::scheduling_queue::{QueueMessage, SchedulingQueue, SchedulingQueueArguments};
 use crate::supervisor::SupervisorMessage;
@@ -76,6 +77,8 @@ pub struct TermParts {
     pub assembled: Arc<AssembledConfig>,
     /// Who performs effects.
     pub effects: Effects,
+    /// How plugins reach the pods that wait at Permit.
+    pub permits: Permits,
     /// Requests about pods and nodes.
     pub client: ApiClient,
     /// The warm cache.
@@ -167,6 +170,7 @@ impl TermState {
         let (cycle_ref, _) = Box::pin(spawning).await?;
         queue.bind(queue_ref.clone());
         cycle.bind(cycle_ref.clone());
+        parts.permits.bind(cycle.clone());
         parts.metrics.watch_mailbox(queue.name(), {
             let depth = queue.depth().clone();
             move || depth.get()

@@ -1,12 +1,17 @@
 use std::any::{Any, TypeId};
 use std::fmt;
 
+use plimsoll_model::Uid;
+
+use crate::{PermitDecision, PermitVerdict};
+
 /// What plugins remember between the extension points of one cycle, one value per type.
 ///
 /// A cycle holds a handful of entries, so a vector is searched.
 #[derive(Default)]
 pub struct CycleState {
     entries: Vec<(TypeId, Box<dyn Any + Send>)>,
+    permit_verdicts: Vec<PermitVerdict>,
 }
 
 impl CycleState {
@@ -38,6 +43,26 @@ impl CycleState {
             .iter_mut()
             .find(|(id, _)| *id == TypeId::of::<T>())
             .and_then(|(_, value)| value.downcast_mut())
+    }
+
+    /// Ends `plugin`'s wait for another pod at Permit, as soon as this cycle is over and however it ends. Does nothing to
+    /// a pod that does not wait for this plugin then.
+    pub fn allow_waiting(&mut self, pod: Uid, plugin: &'static str) {
+        let decision = PermitDecision::Allow;
+        self.permit_verdicts.push(PermitVerdict { pod, plugin, decision });
+    }
+
+    /// Turns another pod away that waits at Permit, as soon as this cycle is over and however it ends. Does nothing to a
+    /// pod that does not wait then.
+    pub fn reject_waiting(&mut self, pod: Uid, plugin: &'static str, message: impl Into<String>) {
+        let message = message.into();
+        let decision = PermitDecision::Reject { message };
+        self.permit_verdicts.push(PermitVerdict { pod, plugin, decision });
+    }
+
+    /// Takes what plugins have said of waiting pods, in the order in which they said it.
+    pub fn take_permit_verdicts(&mut self) -> Vec<PermitVerdict> {
+        std::mem::take(&mut self.permit_verdicts)
     }
 }
 

@@ -74,6 +74,7 @@ label_sets! {
     EventQueue { event, queue }
     PluginProfile { plugin, profile }
     Kind { r#type }
+    ResultOnly { result }
     Attempts { attempts }
     Name { name }
     Resource { resource }
@@ -91,6 +92,7 @@ pub struct Metrics {
     sli_duration: Family<Attempts, Histogram>,
     pod_attempts: Histogram,
     scheduled_after_flush: Counter,
+    permit_wait: Family<ResultOnly, Histogram>,
     pending_pods: Family<Queue, Gauge>,
     incoming_pods: Family<EventQueue, Counter>,
     unschedulable_pods: Family<PluginProfile, Gauge>,
@@ -134,6 +136,7 @@ impl Metrics {
             sli_duration: Family::new_with_constructor(|| Histogram::new(exponential(0.01, 2.0, 20))),
             pod_attempts: Histogram::new(exponential(1.0, 2.0, 5)),
             scheduled_after_flush: Counter::default(),
+            permit_wait: Family::new_with_constructor(millis as fn() -> Histogram),
             pending_pods: Family::default(),
             incoming_pods: Family::default(),
             unschedulable_pods: Family::default(),
@@ -172,6 +175,11 @@ impl Metrics {
             self.pod_attempts.clone(),
         );
         scheduler.register("pod_scheduled_after_flush", "[ALPHA] Pods that were scheduled after the longest wait had flushed them back; each one is a missed wake-up", self.scheduled_after_flush.clone());
+        scheduler.register(
+            "permit_wait_duration_seconds",
+            "[BETA] How long pods waited on permit, by the status with which the wait ended",
+            self.permit_wait.clone(),
+        );
         scheduler.register(
             "pending_pods",
             "[STABLE] Number of pending pods, by the queue they wait in",
@@ -279,6 +287,13 @@ impl Metrics {
         }
     }
 
+    /// A pod waits on permit no longer.
+    pub fn permit_wait(&self, result: &str, waited: Duration) {
+        self.permit_wait
+            .get_or_create(&ResultOnly::new(result))
+            .observe(waited.as_secs_f64());
+    }
+
     /// Pods that wait, by queue.
     pub fn pending_pods(&self, active: usize, backoff: usize, unschedulable: usize, gated: usize) {
         for (queue, pods) in [
@@ -376,6 +391,7 @@ mod tests {
         metrics.scheduling_attempt(AttemptResult::Scheduled, "default-scheduler", Duration::from_millis(3));
         metrics.pod_scheduled(2, Some(Duration::from_secs(1)), true);
         metrics.queue_incoming_pods("active", "UnschedulablePodAdd", 3);
+        metrics.permit_wait("Unschedulable", Duration::from_secs(10));
         metrics.master_status(true);
         metrics.watch_mailbox("SchedulingCycle", || 7);
         let text = metrics.text().unwrap();
@@ -384,6 +400,7 @@ mod tests {
             r#"scheduler_scheduling_attempt_duration_seconds_bucket{profile="default-scheduler",result="scheduled",le="0.004"} 1"#,
             r#"scheduler_pod_scheduling_sli_duration_seconds_count{attempts="2"} 1"#,
             "scheduler_pod_scheduled_after_flush_total 1",
+            r#"scheduler_permit_wait_duration_seconds_bucket{result="Unschedulable",le="16.384"} 1"#,
             r#"scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"} 3"#,
             r#"scheduler_pending_pods{queue="gated"} 0"#,
             r#"leader_election_master_status{name="kube-scheduler"} 1"#,
