@@ -4,6 +4,7 @@
 //! the claim's table of states to say, in the cycle.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_client::{ApiClient, BindReply, PatchReply, PodRead, PodStatusPatch, TermToken};
 use plimsoll_config::SchedulerConfig;
@@ -83,6 +84,7 @@ impl PriorityManager<JobKey, StandardPriority> for BindsFirst {
 pub struct BindingWorkers {
     factory: FactoryRef<JobKey, WriteJob>,
     pace: Option<BindPace>,
+    answers: Arc<AtomicU64>,
 }
 
 impl BindingWorkers {
@@ -97,8 +99,15 @@ impl BindingWorkers {
         type Queue = PriorityQueue<JobKey, WriteJob, StandardPriority, BindsFirst, { StandardPriority::size() }>;
         type Routing = QueuerRouting<JobKey, WriteJob>;
         let pace = BindPace::new(config, &token);
+        let answers = Arc::new(AtomicU64::new(0));
+        let builder = Builder {
+            client,
+            token,
+            cycle,
+            answers: Arc::clone(&answers),
+        };
         let arguments = FactoryArguments::builder()
-            .worker_builder(Box::new(Builder { client, token, cycle }) as Box<dyn WorkerBuilder<BindingWorker, ()>>)
+            .worker_builder(Box::new(builder) as Box<dyn WorkerBuilder<BindingWorker, ()>>)
             .num_initial_workers(config.binding_workers.max(1))
             .router(Routing::default())
             .queue(Queue::new(BindsFirst))
@@ -106,7 +115,7 @@ impl BindingWorkers {
             .build();
         let factory = Factory::<JobKey, WriteJob, (), BindingWorker, Routing, Queue>::default();
         let (factory, _) = Actor::spawn_linked(None, factory, arguments, supervisor).await?;
-        Ok(Self { factory, pace })
+        Ok(Self { factory, pace, answers })
     }
 
     /// Hands out a job, a binding in its turn; a factory that is gone answers nothing, and its term is over.
@@ -118,6 +127,11 @@ impl BindingWorkers {
             }
             _ => hand_out(&self.factory, job),
         }
+    }
+
+    /// How many answers have been sent to the cycle, for audits. Each is in its mailbox before it counts.
+    pub fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Acquire)
     }
 
     /// Finishes what was handed out, then stops.
@@ -153,6 +167,7 @@ struct Builder {
     client: ApiClient,
     token: Arc<TermToken>,
     cycle: Mailbox<CycleMessage>,
+    answers: Arc<AtomicU64>,
 }
 
 impl WorkerBuilder<BindingWorker, ()> for Builder {
@@ -161,6 +176,7 @@ impl WorkerBuilder<BindingWorker, ()> for Builder {
             client: self.client.clone(),
             token: Arc::clone(&self.token),
             cycle: self.cycle.clone(),
+            answers: Arc::clone(&self.answers),
         };
         (worker, ())
     }
@@ -171,18 +187,19 @@ pub struct BindingWorker {
     client: ApiClient,
     token: Arc<TermToken>,
     cycle: Mailbox<CycleMessage>,
+    answers: Arc<AtomicU64>,
 }
 
 /// Answers even when the worker dies in the middle of a request: the outcome is then unknown, never missing.
 struct Answer {
     cycle: Mailbox<CycleMessage>,
+    answers: Arc<AtomicU64>,
     if_dropped: Option<CycleMessage>,
 }
 
 impl Answer {
     fn send(mut self, message: CycleMessage) {
-        self.if_dropped = None;
-        self.cycle.tell(message);
+        self.if_dropped = Some(message);
     }
 }
 
@@ -190,6 +207,7 @@ impl Drop for Answer {
     fn drop(&mut self) {
         if let Some(message) = self.if_dropped.take() {
             self.cycle.tell(message);
+            self.answers.fetch_add(1, Ordering::Release);
         }
     }
 }
@@ -198,6 +216,7 @@ impl BindingWorker {
     fn answer(&self, if_dropped: CycleMessage) -> Answer {
         Answer {
             cycle: self.cycle.clone(),
+            answers: Arc::clone(&self.answers),
             if_dropped: Some(if_dropped),
         }
     }

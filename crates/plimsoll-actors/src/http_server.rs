@@ -1,4 +1,4 @@
-//! `HttpServer`: owns the listener for health checks and metrics. It asks the owners of state and never peeks.
+//! `HttpServer`: owns the listener for health checks, metrics and debugging. It asks the owners of state and never peeks.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use plimsoll_telemetry::{Check, HealthSource, Metrics, Serving, TlsIdentity};
+use plimsoll_telemetry::{Check, Endpoints, Metrics, Serving, StateSource, TlsIdentity};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -14,9 +14,14 @@ use tokio_util::sync::CancellationToken;
 use crate::elector::{ElectorMessage, ElectorView};
 use crate::informer_cache::{CacheMessage, CacheView};
 use crate::mailbox::{Mailbox, Summary};
+use crate::supervisor::SupervisorMessage;
+use crate::term::Question;
 
 /// An owner that has not answered for this long is not well.
 const ASK: Duration = Duration::from_secs(2);
+
+/// An audit takes as long as it takes three busy actors to take up a message each.
+const AUDIT: Duration = Duration::from_secs(20);
 
 /// Where and how to serve.
 #[derive(Debug, Clone)]
@@ -54,8 +59,12 @@ pub struct HttpServerArguments {
     pub cache: Mailbox<CacheMessage>,
     /// Asked whether election goes on.
     pub elector: Mailbox<ElectorMessage>,
+    /// Whom the term is asked through.
+    pub supervisor: Mailbox<SupervisorMessage>,
     /// Whether there is an election at all.
     pub leader_elect: bool,
+    /// Whether debug endpoints are served.
+    pub debug: bool,
     /// What `/metrics` shows.
     pub metrics: Arc<Metrics>,
 }
@@ -76,7 +85,9 @@ impl Drop for HttpServerState {
 struct Owners {
     cache: Mailbox<CacheMessage>,
     elector: Mailbox<ElectorMessage>,
+    supervisor: Mailbox<SupervisorMessage>,
     leader_elect: bool,
+    metrics: Arc<Metrics>,
 }
 
 async fn ask<T>(answer: oneshot::Receiver<T>) -> Option<T> {
@@ -112,7 +123,23 @@ impl Owners {
     }
 }
 
-impl HealthSource for Owners {
+/// Whether the caches are filled and being kept so.
+fn handlers(cache: Option<&CacheView>) -> Result<(), String> {
+    let not_synced = "handlers are not fully synchronized";
+    match cache {
+        Some(view) if !view.forbidden.is_empty() => {
+            let forbidden = view.forbidden.iter();
+            let told: Vec<_> = forbidden
+                .map(|(kind, reason)| format!("{} may not be read ({reason})", kind.as_str()))
+                .collect();
+            Err(format!("{not_synced}: {}", told.join("; ")))
+        }
+        Some(view) if view.synced => Ok(()),
+        _ => Err(not_synced.to_owned()),
+    }
+}
+
+impl StateSource for Owners {
     fn healthz(&self) -> BoxFuture<'_, Vec<Check>> {
         async {
             vec![
@@ -126,16 +153,50 @@ impl HealthSource for Owners {
 
     fn readyz(&self) -> BoxFuture<'_, Vec<Check>> {
         async {
-            let synced = self.cache_view().await.is_some_and(|view| view.synced);
-            let handlers = if synced {
-                Ok(())
-            } else {
-                Err("handlers are not fully synchronized".to_owned())
-            };
+            let handlers = handlers(self.cache_view().await.as_ref());
             let mut checks = Vec::from_iter(self.leader_election().await);
             checks.push(Check::new("shutdown", Ok(())));
             checks.push(Check::new("sched-handler-sync", handlers));
             checks
+        }
+        .boxed()
+    }
+
+    fn before_scrape(&self) -> BoxFuture<'_, ()> {
+        async {
+            let (reply, answer) = oneshot::channel();
+            self.supervisor
+                .tell(SupervisorMessage::Ask(Question::InFlightEvents(reply)));
+            // Without a term nobody answers, and there is nothing to show.
+            let events = ask(answer).await.unwrap_or_default();
+            self.metrics.queue().in_flight_events(&events);
+        }
+        .boxed()
+    }
+
+    fn audit(&self) -> BoxFuture<'_, Result<String, String>> {
+        async {
+            let (reply, answer) = oneshot::channel();
+            self.supervisor.tell(SupervisorMessage::Ask(Question::Audit(reply)));
+            match tokio::time::timeout(AUDIT, answer).await {
+                Ok(Ok(report)) => Ok(report.to_string()),
+                Ok(Err(_)) => Err("no audit: this replica does not lead".to_owned()),
+                Err(_) => Err(format!("the audit did not come round within {} s", AUDIT.as_secs())),
+            }
+        }
+        .boxed()
+    }
+
+    fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
+        async {
+            let (reply, answer) = oneshot::channel();
+            self.supervisor
+                .tell(SupervisorMessage::Ask(Question::WaitingPods(reply)));
+            match tokio::time::timeout(ASK, answer).await {
+                Ok(Ok(report)) => Ok(report.to_string()),
+                Ok(Err(_)) => Err("no pods wait here: this replica does not lead".to_owned()),
+                Err(_) => Err(format!("no answer within {} s", ASK.as_secs())),
+            }
         }
         .boxed()
     }
@@ -154,18 +215,18 @@ impl Actor for HttpServer {
         let owners = Owners {
             cache: arguments.cache,
             elector: arguments.elector,
+            supervisor: arguments.supervisor,
             leader_elect: arguments.leader_elect,
+            metrics: Arc::clone(&arguments.metrics),
+        };
+        let endpoints = Endpoints {
+            state: Arc::new(owners),
+            metrics: arguments.metrics,
+            debug: arguments.debug,
         };
         let cancelled = CancellationToken::new();
         let listen = arguments.listen;
-        let serving = plimsoll_telemetry::serve(
-            listen.address,
-            &listen.tls,
-            Arc::new(owners),
-            arguments.metrics,
-            cancelled.clone(),
-        )
-        .await?;
+        let serving = plimsoll_telemetry::serve(listen.address, &listen.tls, endpoints, cancelled.clone()).await?;
         tracing::info!(address = %serving.address(), "Serving securely");
         Ok(HttpServerState {
             mailbox: arguments.mailbox,
@@ -187,5 +248,31 @@ impl Actor for HttpServer {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::informer_cache::Kind;
+
+    #[test]
+    fn readiness_names_the_kinds_that_may_not_be_read() {
+        let view = |synced, forbidden: &[(Kind, &str)]| CacheView {
+            pods: 0,
+            nodes: 0,
+            synced,
+            forbidden: forbidden.iter().map(|(kind, why)| (*kind, (*why).to_owned())).collect(),
+        };
+        let not_synced = "handlers are not fully synchronized";
+        assert_eq!(handlers(Some(&view(true, &[]))), Ok(()));
+        assert_eq!(handlers(Some(&view(false, &[]))), Err(not_synced.to_owned()));
+        assert_eq!(handlers(None), Err(not_synced.to_owned()));
+        // Also when it could once be read, and what is known of it grows old.
+        for synced in [false, true] {
+            let forbidden = view(synced, &[(Kind::Nodes, "403: no"), (Kind::Pods, "403: nor that")]);
+            let told = "nodes may not be read (403: no); pods may not be read (403: nor that)";
+            assert_eq!(handlers(Some(&forbidden)), Err(format!("{not_synced}: {told}")));
+        }
     }
 }

@@ -6,9 +6,13 @@
 //! Watch batches carry a credit. It is given back only when everyone who was sent the batch's changes has taken them
 //! up, so that a slow cycle slows the watch down instead of growing a mailbox.
 
+mod auditing;
 mod isolation;
 mod kind;
+mod permissions;
 mod store;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -20,8 +24,11 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use self::isolation::Isolation;
 use self::kind::workload_position;
+use self::permissions::Permissions;
 use self::store::{Store, StoreChange, Stored};
 use crate::assembled_config::AssembledConfig;
+use crate::auditor::{AuditorMessage, Discrepancy};
+use crate::elector::ElectorMessage;
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
@@ -58,7 +65,7 @@ pub struct Changes {
 }
 
 /// What the cache holds, for gauges and health checks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CacheView {
     /// Pods known.
     pub pods: usize,
@@ -66,6 +73,8 @@ pub struct CacheView {
     pub nodes: usize,
     /// Whether each kind has been listed once.
     pub synced: bool,
+    /// Kinds that the API server does not let us read, and what it said.
+    pub forbidden: Vec<(Kind, String)>,
 }
 
 /// What the cache hears.
@@ -85,6 +94,8 @@ pub enum CacheMessage {
         queue: Mailbox<QueueMessage>,
         /// The term's cycle.
         cycle: Mailbox<CycleMessage>,
+        /// What they begin with.
+        assembled: Arc<AssembledConfig>,
     },
     /// From the term: tell the subscribers to switch to this configuration at one number of the stream.
     Reconfigure(Arc<AssembledConfig>),
@@ -96,6 +107,15 @@ pub enum CacheMessage {
     AwaitVersions(Versions, oneshot::Sender<()>),
     /// From the term: a consistent read lies behind what is cached.
     HistoryBeganAnew(HistoryBeganAnew),
+    /// From the auditor: tell which pods wait for a node, and send the marker round.
+    Audit {
+        /// Which audit.
+        number: u64,
+        /// Who asks.
+        auditor: Mailbox<AuditorMessage>,
+    },
+    /// From the auditor: tell the subscribers the truth about the pods that something is wrong with.
+    Restate(Vec<Discrepancy>),
     /// From the supervisor: answer when each kind has been listed once.
     AwaitSynced(oneshot::Sender<()>),
     /// From the HTTP server. Answered at once.
@@ -113,7 +133,7 @@ impl Summary for CacheMessage {
                     WatchEvent::Replace { objects, .. } => replace += objects.len(),
                     WatchEvent::Upsert(_) => upsert += 1,
                     WatchEvent::Delete { .. } => delete += 1,
-                    WatchEvent::Undecodable(_) | WatchEvent::Progress(_) => {}
+                    WatchEvent::Undecodable(_) | WatchEvent::Progress(_) | WatchEvent::Forbidden { .. } => {}
                 }
             }
             format!("{kind} replace={replace} upsert={upsert} delete={delete}")
@@ -129,6 +149,8 @@ impl Summary for CacheMessage {
             Self::Versions(_) => "Versions".to_owned(),
             Self::AwaitVersions(versions, _) => format!("AwaitVersions {versions:?}"),
             Self::HistoryBeganAnew(anew) => format!("HistoryBeganAnew {}", anew.kind),
+            Self::Audit { number, .. } => format!("Audit {number}"),
+            Self::Restate(wrong) => format!("Restate {}", wrong.len()),
             Self::AwaitSynced(_) => "AwaitSynced".to_owned(),
             Self::View(_) => "View".to_owned(),
         }
@@ -144,8 +166,19 @@ pub struct InformerCache;
 pub struct InformerCacheArguments {
     /// Its own mailbox, to be counted down.
     pub mailbox: Mailbox<CacheMessage>,
+    /// Who tells users of kinds that may not be read.
+    pub elector: Mailbox<ElectorMessage>,
     /// Counters.
     pub metrics: Arc<Metrics>,
+}
+
+/// Who hears of changes.
+#[derive(Debug)]
+struct Subscribers {
+    queue: Mailbox<QueueMessage>,
+    cycle: Mailbox<CycleMessage>,
+    /// The configuration that they have at this number of the stream.
+    assembled: Arc<AssembledConfig>,
 }
 
 /// What the cache owns.
@@ -159,10 +192,11 @@ pub struct InformerCacheState {
     nodes: Store<Node>,
     /// Number of the last change that was sent.
     seq: Seq,
-    subscribers: Option<(Mailbox<QueueMessage>, Mailbox<CycleMessage>)>,
+    subscribers: Option<Subscribers>,
     barriers: Vec<(Versions, oneshot::Sender<()>)>,
     waiting_for_sync: Vec<oneshot::Sender<()>>,
     isolation: Isolation,
+    permissions: Permissions,
 }
 
 impl InformerCacheState {
@@ -192,6 +226,7 @@ impl InformerCacheState {
     }
 
     fn take_namespaces(&mut self, batch: WatchBatch<Namespace>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
+        self.permissions.note(Kind::Namespaces, &batch);
         let changes = absorb(&mut self.namespaces, Kind::Namespaces, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| {
             let (old, new) = change.into_both();
@@ -207,6 +242,7 @@ impl InformerCacheState {
         batch: WatchBatch<WorkloadSelector>,
         credit: &Credit,
     ) -> Result<(), HistoryBeganAnew> {
+        self.permissions.note(Kind::Workloads(kind), &batch);
         let store = &mut self.workloads[workload_position(kind)];
         let changes = absorb(store, Kind::Workloads(kind), batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| {
@@ -218,6 +254,7 @@ impl InformerCacheState {
     }
 
     fn take_pods(&mut self, batch: WatchBatch<Pod>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
+        self.permissions.note(Kind::Pods, &batch);
         let changes = absorb(&mut self.pods, Kind::Pods, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| match change {
             StoreChange::Added(pod) => Delta::PodAdded(pod),
@@ -229,6 +266,7 @@ impl InformerCacheState {
     }
 
     fn take_nodes(&mut self, batch: WatchBatch<Node>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
+        self.permissions.note(Kind::Nodes, &batch);
         let changes = absorb(&mut self.nodes, Kind::Nodes, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| match change {
             StoreChange::Added(node) => Delta::NodeAdded(node),
@@ -251,14 +289,14 @@ impl InformerCacheState {
     }
 
     fn send(&self, changes: Changes) {
-        if let Some((queue, cycle)) = &self.subscribers {
+        if let Some(Subscribers { queue, cycle, .. }) = &self.subscribers {
             queue.tell(QueueMessage::Changes(changes.clone()));
             cycle.tell(CycleMessage::Changes(changes));
         }
     }
 
     /// A term starts with what is known: what pods refer to first, so that no pod is counted on a node that is not there.
-    fn subscribe(&mut self, queue: Mailbox<QueueMessage>, cycle: Mailbox<CycleMessage>) {
+    fn subscribe(&mut self, subscribers: Subscribers) {
         let namespaces = self.namespaces.objects().map(|namespace| Delta::NamespaceChanged {
             old: None,
             new: Some(Arc::clone(namespace)),
@@ -271,7 +309,7 @@ impl InformerCacheState {
         let nodes = self.nodes.objects().cloned().map(Delta::NodeAdded);
         let pods = self.pods.objects().cloned().map(Delta::PodAdded);
         let deltas: Vec<Delta> = namespaces.chain(workloads).chain(nodes).chain(pods).collect();
-        self.subscribers = Some((queue, cycle));
+        self.subscribers = Some(subscribers);
         self.seq = Seq::default();
         let changes: Arc<[Change]> = deltas.into_iter().map(|delta| self.number(delta)).collect();
         self.send(Changes {
@@ -284,17 +322,18 @@ impl InformerCacheState {
     /// anything can reach it that the cycle decided after the switch; and it is told every pod without a node, since it
     /// has kept none whose scheduler name was nobody's.
     fn reconfigure(&mut self, assembled: &Arc<AssembledConfig>) {
-        let Some((queue, cycle)) = self.subscribers.clone() else {
+        let Some(subscribers) = &mut self.subscribers else {
             return;
         };
+        subscribers.assembled = Arc::clone(assembled);
         self.seq = self.seq.next();
         let unassigned = self.pods.objects().filter(|pod| pod.node_name().is_none());
-        queue.tell(QueueMessage::Reconfigure {
+        subscribers.queue.tell(QueueMessage::Reconfigure {
             assembled: Arc::clone(assembled),
             seq: self.seq,
             unassigned: unassigned.cloned().collect(),
         });
-        cycle.tell(CycleMessage::Reconfigure {
+        subscribers.cycle.tell(CycleMessage::Reconfigure {
             assembled: Arc::clone(assembled),
             seq: self.seq,
         });
@@ -369,6 +408,7 @@ fn absorb<T: Stored>(
                 isolation.take(kind, vec![object]);
             }
             WatchEvent::Progress(version) => store.progress(version),
+            WatchEvent::Forbidden { .. } => {}
         }
     }
     Ok(changes)
@@ -395,6 +435,7 @@ impl Actor for InformerCache {
             barriers: Vec::new(),
             waiting_for_sync: Vec::new(),
             isolation: Isolation::new(arguments.metrics),
+            permissions: Permissions::new(arguments.elector),
         })
     }
 
@@ -410,7 +451,15 @@ impl Actor for InformerCache {
             CacheMessage::Workloads(kind, batch, credit) => state.take_workloads(kind, batch, &credit)?,
             CacheMessage::Pods(batch, credit) => state.take_pods(batch, &credit)?,
             CacheMessage::Nodes(batch, credit) => state.take_nodes(batch, &credit)?,
-            CacheMessage::Subscribe { queue, cycle } => state.subscribe(queue, cycle),
+            CacheMessage::Subscribe {
+                queue,
+                cycle,
+                assembled,
+            } => state.subscribe(Subscribers {
+                queue,
+                cycle,
+                assembled,
+            }),
             CacheMessage::Reconfigure(assembled) => state.reconfigure(&assembled),
             CacheMessage::Unsubscribe => state.subscribers = None,
             CacheMessage::Versions(reply) => {
@@ -421,6 +470,8 @@ impl Actor for InformerCache {
                 state.answer_waiting();
             }
             CacheMessage::HistoryBeganAnew(anew) => return Err(anew.into()),
+            CacheMessage::Audit { number, auditor } => state.audit(number, auditor),
+            CacheMessage::Restate(wrong) => state.restate(&wrong),
             CacheMessage::AwaitSynced(reply) => {
                 state.waiting_for_sync.push(reply);
                 state.answer_waiting();
@@ -430,6 +481,7 @@ impl Actor for InformerCache {
                     pods: state.pods.len(),
                     nodes: state.nodes.len(),
                     synced: state.synced(),
+                    forbidden: state.permissions.forbidden(),
                 });
             }
         }

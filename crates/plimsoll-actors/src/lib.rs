@@ -11,11 +11,13 @@
 //! | [`scheduling_queue`] | term | pods that wait |
 //! | [`scheduling_cycle`] | term | columns, claims, nominations |
 //! | [`binding_workers`] | term | API writes in flight |
+//! | [`auditor`] | term | what earlier audits have found |
 //!
 //! Each message says who sends it and what it promises. State has one owner; nothing is shared behind a lock.
 
 mod alarm;
 pub mod assembled_config;
+pub mod auditor;
 mod bind_pace;
 pub mod binding_workers;
 mod claim_input;

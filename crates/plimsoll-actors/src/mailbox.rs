@@ -11,6 +11,12 @@ use ractor::{ActorRef, Message};
 pub trait Tap: Send + Sync + 'static {
     /// `summary` was sent to the actor called `to`.
     fn sent(&self, to: &'static str, summary: &str);
+
+    /// Whether the message gets lost, which none does outside of simulations: there it stands for a bug that an audit or
+    /// the elector has to notice.
+    fn loses(&self, _to: &'static str, _summary: &str) -> bool {
+        false
+    }
 }
 
 /// One line about a message: its kind and whom it concerns, the same in each run with the same seed.
@@ -84,10 +90,24 @@ impl<M: Message + Summary> Mailbox<M> {
         self.target.store(Some(Arc::new(actor)));
     }
 
+    /// A handle on the actor that is there now and on no successor of it: for what is of no use to one that was started
+    /// anew.
+    #[must_use]
+    pub fn pinned(&self) -> Self {
+        Self {
+            target: Arc::new(ArcSwapOption::new(self.target.load_full())),
+            ..self.clone()
+        }
+    }
+
     /// Sends; returns whether there was an actor to send to.
     pub fn tell(&self, message: M) -> bool {
         if let Some(tap) = &self.tap {
-            tap.sent(self.name, &message.summary());
+            let summary = message.summary();
+            tap.sent(self.name, &summary);
+            if tap.loses(self.name, &summary) {
+                return true;
+            }
         }
         let target = self.target.load();
         let Some(actor) = target.as_deref() else { return false };

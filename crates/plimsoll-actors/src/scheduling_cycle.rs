@@ -3,20 +3,23 @@
 //! One pod at a time is asked of the queue. While a cycle waits for an effect, and while bindings are under way, every
 //! other message is served: waiting holds nothing up here, and what waits is parked in the engine.
 
+mod auditing;
 mod claim_messages;
+mod message;
 mod outcome_report;
 mod panic_budget;
 mod status_writes;
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use futures::FutureExt;
 use hashbrown::HashMap;
-use plimsoll_client::{BindReply, Clock, PatchReply, PodRead, TermToken};
+use plimsoll_client::{Clock, TermToken};
 use plimsoll_engine::{ClaimId, Engine, Notice, Step};
-use plimsoll_framework::{Effect, EffectReply, WaitingPod};
+use plimsoll_framework::{Effect, EffectReply};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::PoppedPod;
 use plimsoll_telemetry::{AttemptResult, Metrics};
@@ -25,138 +28,19 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
 use self::status_writes::StatusWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::binding_workers::BindingWorkers;
-use crate::claim_input::read_kind;
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
 use crate::informer_cache::{Changes, Credit};
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::Mailbox;
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
-
-/// What the cycle hears.
-#[derive(Debug)]
-pub enum CycleMessage {
-    /// From the cache, the same stream as the queue's.
-    Changes(Changes),
-    /// From the cache: switch to this configuration, after the cycle that may be waiting. The queue switches at the same
-    /// number.
-    Reconfigure {
-        /// The configuration.
-        assembled: Arc<AssembledConfig>,
-        /// The number of the switch in the stream of changes.
-        seq: Seq,
-    },
-    /// From the queue, in answer to [`QueueMessage::Ready`]: the pod is the cycle's until it is settled.
-    Attempt(Attempt),
-    /// From the task that performed a cycle's effect.
-    EffectAnswered {
-        /// What came of it.
-        reply: EffectReply,
-        /// The pod's trace.
-        trace: TraceContext,
-    },
-    /// From the task that performed a claim's pre-bind work.
-    PreBindAnswered {
-        /// The claim.
-        claim: ClaimId,
-        /// What came of it.
-        reply: EffectReply,
-        /// The pod's trace.
-        trace: TraceContext,
-    },
-    /// From a worker: exactly one for each [`WriteJob::Bind`](crate::binding_workers::WriteJob::Bind).
-    BindAnswered {
-        /// The claim.
-        claim: ClaimId,
-        /// What came back.
-        reply: BindReply,
-        /// The trace that went out with the binding.
-        trace: TraceContext,
-    },
-    /// From a worker: exactly one for each [`WriteJob::Read`](crate::binding_workers::WriteJob::Read).
-    ReadAnswered {
-        /// The claim.
-        claim: ClaimId,
-        /// What came back.
-        read: PodRead,
-        /// The trace that went out with the read.
-        trace: TraceContext,
-    },
-    /// From a worker: exactly one for each [`WriteJob::Status`](crate::binding_workers::WriteJob::Status).
-    StatusAnswered {
-        /// The pod.
-        uid: Uid,
-        /// What came back.
-        reply: PatchReply,
-        /// The trace that went out with the patch.
-        trace: TraceContext,
-    },
-    /// From a plugin's code outside of cycles, through [`Permits`](crate::permits::Permits): the plugin waits no longer
-    /// for the pod at Permit. When no other does either, binding begins in the same turn. A pod that does not wait for the
-    /// plugin when the message is taken up is left alone, and nothing is remembered.
-    Allow {
-        /// The pod.
-        pod: Uid,
-        /// The plugin.
-        plugin: &'static str,
-    },
-    /// From the same: turn the pod away that waits at Permit, whichever plugins it waits for. What was reserved for it is
-    /// taken back, users read the message, and the queue books it on the plugin. The first word on a pod counts: one that
-    /// has been allowed by all, turned away or deleted before is left alone.
-    Reject {
-        /// The pod.
-        pod: Uid,
-        /// The plugin.
-        plugin: &'static str,
-        /// What users read.
-        message: String,
-    },
-    /// From the HTTP server or from plugins: who waits at Permit? Answered at once.
-    WaitingPods(oneshot::Sender<Vec<WaitingPod>>),
-    /// From the alarm: a claim, a permit wait or a status write is due.
-    Tick,
-    /// From the term: start. The cycle asks for its first pod.
-    Start,
-    /// From the term: take no more pods, and answer when no write of ours is undecided.
-    Drain(oneshot::Sender<()>),
-    /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
-    Probe(Mailbox<ElectorMessage>),
-}
-
-impl Summary for CycleMessage {
-    fn summary(&self) -> String {
-        match self {
-            Self::Changes(changes) => format!("Changes {}", changes.changes.len()),
-            Self::Attempt(attempt) => format!(
-                "Attempt {} seq={} trace={}",
-                attempt.popped.pod.name,
-                attempt.popped.seq.as_u64(),
-                attempt.trace
-            ),
-            Self::Reconfigure { seq, .. } => format!("Reconfigure seq={}", seq.as_u64()),
-            Self::EffectAnswered { reply, .. } => format!("EffectAnswered ok={}", reply.is_ok()),
-            Self::PreBindAnswered { claim, reply, .. } => {
-                format!("PreBindAnswered {} ok={}", claim.as_u64(), reply.is_ok())
-            }
-            Self::BindAnswered { claim, reply, .. } => format!("BindAnswered {} {reply:?}", claim.as_u64()),
-            Self::ReadAnswered { claim, read, .. } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
-            Self::StatusAnswered { uid, reply, .. } => format!("StatusAnswered {uid} {reply:?}"),
-            Self::Allow { pod, plugin } => format!("Allow {pod} {plugin}"),
-            Self::Reject { pod, plugin, .. } => format!("Reject {pod} {plugin}"),
-            Self::WaitingPods(_) => "WaitingPods".to_owned(),
-            Self::Tick => "Tick".to_owned(),
-            Self::Start => "Start".to_owned(),
-            Self::Drain(_) => "Drain".to_owned(),
-            Self::Probe(_) => "Probe".to_owned(),
-        }
-    }
-}
 
 /// The actor; its state is [`SchedulingCycleState`].
 #[derive(Debug)]
@@ -217,6 +101,10 @@ pub struct SchedulingCycleState {
     /// and what is held back stays bounded.
     held: Vec<Credit>,
     status_writes: StatusWrites,
+    /// Since when which claim waits for an answer.
+    asked: BTreeMap<ClaimId, Moment>,
+    /// Answers that have come from the workers.
+    answers: u64,
     panics: PanicBudget,
     draining: Option<oneshot::Sender<()>>,
     stopping: bool,
@@ -426,6 +314,8 @@ impl Actor for SchedulingCycle {
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
             held: Vec::new(),
             status_writes: StatusWrites::default(),
+            asked: BTreeMap::new(),
+            answers: 0,
             panics: PanicBudget::default(),
             draining: None,
             stopping: false,
@@ -470,9 +360,11 @@ impl Actor for SchedulingCycle {
             CycleMessage::Allow { pod, plugin } => state.take_permit(&pod, plugin, now),
             CycleMessage::Reject { pod, plugin, message } => state.take_rejection(&pod, plugin, &message, now),
             CycleMessage::WaitingPods(reply) => {
-                let _ = reply.send(state.engine.waiting_pods().iter().cloned().collect());
+                let _ = reply.send(state.who_waits(now));
             }
             CycleMessage::Tick => state.tick(now),
+            CycleMessage::Audit(marker) => state.give_account(marker, now),
+            CycleMessage::Restate(restatements) => state.take_truth(&restatements, now)?,
             CycleMessage::Start => state.ready(),
             CycleMessage::Drain(reply) => {
                 state.stopping = true;

@@ -1,17 +1,22 @@
 //! `SchedulingQueue`: moves messages around the queue's state machine; every rule is in `plimsoll-queue`.
 
+mod auditing;
+mod measuring;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_client::Clock;
 use plimsoll_framework::{ClusterEvent, EventObjects};
-use plimsoll_model::{Pod, Seq, Uid};
-use plimsoll_queue::{Outcome, Place, PoppedPod, SchedulingQueue as Queue};
+use plimsoll_model::{Moment, Pod, Seq, Uid};
+use plimsoll_queue::{Outcome, PoppedPod, SchedulingQueue as Queue};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::oneshot;
 
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
+use crate::auditor::{AuditMarker, Restatements};
 use crate::elector::ElectorMessage;
 use crate::informer_cache::Changes;
 use crate::mailbox::{Mailbox, Summary};
@@ -46,16 +51,23 @@ pub enum QueueMessage {
     },
     /// From the cycle: something of the scheduler's own that may let a waiting pod fit, and the objects behind it.
     Observe(ClusterEvent, EventObjects),
-    /// From a plugin through the cycle: try these pods now.
+    /// From plugins of a cycle that found a node: try these pods now.
     Activate(Vec<Uid>),
     /// From the alarm: a backoff or a longest wait may be over.
     Tick,
+    /// From the cache: tell what there is, and send the marker on to the cycle.
+    Audit(AuditMarker),
+    /// From the cycle: the marker is back.
+    AuditReturn(AuditMarker),
+    /// From the cache: the truth about pods that an audit found something wrong with.
+    Restate(Restatements),
     /// From the term: hand out nothing more.
     StopPopping,
     /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
     Probe(Mailbox<ElectorMessage>),
-    /// From the HTTP server: every pending pod and its place. Answered at once.
-    List(oneshot::Sender<Vec<(Uid, Place)>>),
+    /// From the HTTP server, through supervisor and term: the events kept for attempts under way, and these attempts.
+    /// Answered at once.
+    InFlightEvents(oneshot::Sender<BTreeMap<String, u64>>),
 }
 
 impl Summary for QueueMessage {
@@ -70,9 +82,12 @@ impl Summary for QueueMessage {
             Self::Observe(event, _) => format!("Observe {event}"),
             Self::Activate(uids) => format!("Activate {uids:?}"),
             Self::Tick => "Tick".to_owned(),
+            Self::Audit(marker) => format!("Audit {}", marker.number),
+            Self::AuditReturn(marker) => format!("AuditReturn {}", marker.number),
+            Self::Restate(restatements) => format!("Restate {}", restatements.pods.len()),
             Self::StopPopping => "StopPopping".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
-            Self::List(_) => "List".to_owned(),
+            Self::InFlightEvents(_) => "InFlightEvents".to_owned(),
         }
     }
 }
@@ -114,6 +129,16 @@ pub struct SchedulingQueueState {
     alarm: Alarm,
     cycle_is_ready: bool,
     popping: bool,
+    /// How many pods have been handed out.
+    handed_out: u64,
+    /// Pods settled since the marker of the audit under way came by.
+    settled: Option<Vec<Uid>>,
+}
+
+impl Drop for SchedulingQueueState {
+    fn drop(&mut self) {
+        self.metrics.queue().emptied();
+    }
 }
 
 impl SchedulingQueueState {
@@ -125,24 +150,17 @@ impl SchedulingQueueState {
             return;
         };
         self.cycle_is_ready = false;
+        self.handed_out += 1;
         let trace = TraceContext::of(&popped.pod.uid);
         self.cycle.tell(CycleMessage::Attempt(Attempt { popped, trace }));
     }
 
-    fn report(&mut self) {
-        let counts = self.queue.counts();
-        self.metrics.pending_pods(
-            counts.active,
-            counts.backoff + counts.error_backoff,
-            counts.unschedulable,
-            counts.gated,
-        );
-        let moved = self.queue.take_metrics();
-        for ((queue, event), count) in moved.incoming {
-            self.metrics.queue_incoming_pods(queue, &event, count);
+    fn settle(&mut self, uid: Uid, outcome: Outcome, now: Moment) {
+        if let Err(error) = self.queue.settle(&uid, outcome, now) {
+            tracing::error!(%uid, %error, "Pod could not be taken back into the queue");
         }
-        for ((plugin, profile), difference) in moved.unschedulable {
-            self.metrics.unschedulable_pods(plugin, &profile, difference);
+        if let Some(settled) = &mut self.settled {
+            settled.push(uid);
         }
     }
 }
@@ -166,6 +184,8 @@ impl Actor for SchedulingQueue {
             alarm: Alarm::default(),
             cycle_is_ready: false,
             popping: true,
+            handed_out: 0,
+            settled: None,
         })
     }
 
@@ -182,40 +202,49 @@ impl Actor for SchedulingQueue {
                 changes,
                 credit: _credit,
             }) => {
+                let mut begun = now;
                 for change in changes.iter() {
-                    state.queue.apply(change, now);
+                    begun = state.apply(change, begun);
                 }
             }
             QueueMessage::Reconfigure {
                 assembled,
                 seq,
                 unassigned,
-            } => state
-                .queue
-                .reconfigure(assembled.queue(), &assembled.profiles, seq, &unassigned, now),
-            QueueMessage::Ready => state.cycle_is_ready = true,
-            QueueMessage::Settle { uid, outcome, trace } => trace.span("Settle").in_scope(|| {
-                if let Err(error) = state.queue.settle(&uid, outcome, now) {
-                    tracing::error!(%uid, %error, "Pod could not be taken back into the queue");
+            } => {
+                let queue = &mut state.queue;
+                let left = queue.reconfigure(assembled.queue(), &assembled.profiles, seq, &unassigned, now);
+                for (scheduler_name, pods) in left {
+                    tracing::warn!(
+                        scheduler_name,
+                        pods,
+                        "Pods that waited are left alone: no profile takes them any more"
+                    );
                 }
-            }),
+            }
+            QueueMessage::Ready => state.cycle_is_ready = true,
+            QueueMessage::Settle { uid, outcome, trace } => {
+                trace.span("Settle").in_scope(|| state.settle(uid, outcome, now));
+            }
             QueueMessage::Observe(event, objects) => state.queue.observe(event, objects, now),
             QueueMessage::Activate(uids) => state.queue.activate(&uids, now),
             QueueMessage::Tick => {
                 state.alarm.rang();
                 state.queue.tick(now);
             }
+            QueueMessage::Audit(marker) => state.give_account(&marker, now),
+            QueueMessage::AuditReturn(marker) => state.end_account(&marker),
+            QueueMessage::Restate(restatements) => state.take_truth(&restatements, now),
             QueueMessage::StopPopping => state.popping = false,
             QueueMessage::Probe(elector) => {
                 elector.tell(ElectorMessage::Alive(state.mailbox.name()));
             }
-            QueueMessage::List(reply) => {
-                let pods = state.queue.pods().map(|(uid, place, _)| (uid.clone(), place)).collect();
-                let _ = reply.send(pods);
+            QueueMessage::InFlightEvents(reply) => {
+                let _ = reply.send(state.in_flight_events());
             }
         }
         state.hand_out();
-        state.report();
+        state.report(now);
         state
             .alarm
             .arm_or_send(&state.mailbox, state.queue.next_deadline(), now, || QueueMessage::Tick);

@@ -19,6 +19,7 @@ use tokio_util::task::TaskTracker;
 
 use self::restarts::Restarts;
 use crate::assembled_config::AssembledConfig;
+use crate::auditor::AuditReport;
 use crate::effects::Effects;
 use crate::elector::{ElectorMessage, StepDown};
 use crate::event_recorder::RecorderMessage;
@@ -26,7 +27,7 @@ use crate::http_server::{HttpMessage, Listen};
 use crate::informer_cache::CacheMessage;
 use crate::mailbox::{Mailbox, Summary, Tap};
 use crate::permits::Permits;
-use crate::term::{Term, TermArguments, TermMessage, TermParts};
+use crate::term::{Question, Term, TermArguments, TermMessage, TermParts};
 
 /// How long a term may take to stop, beyond the time-out of its last write.
 const STOP_GRACE: Duration = Duration::from_secs(5);
@@ -74,6 +75,8 @@ pub enum SupervisorMessage {
         /// Why not.
         reason: String,
     },
+    /// From the HTTP server or from outside: let the term answer. Without one the question is dropped.
+    Ask(Question),
     /// From outside: end the process in order. Calling it twice does no more.
     Shutdown,
     /// From its own task: the term has no undecided write, or took too long.
@@ -91,6 +94,7 @@ impl Summary for SupervisorMessage {
             Self::Released => "Released".to_owned(),
             Self::Reconfigure { note, .. } => format!("Reconfigure {note}"),
             Self::ConfigRejected { reason } => format!("ConfigRejected {reason}"),
+            Self::Ask(question) => question.name().to_owned(),
             Self::Shutdown => "Shutdown".to_owned(),
             Self::Drained => "Drained".to_owned(),
         }
@@ -164,6 +168,13 @@ impl RunningReplica {
         Reconfigurer {
             supervisor: self.supervisor.clone(),
         }
+    }
+
+    /// An audit of the pending pods, made now; nothing while this replica does not lead.
+    pub async fn audit(&self) -> Option<AuditReport> {
+        let (reply, answer) = oneshot::channel();
+        self.supervisor.tell(SupervisorMessage::Ask(Question::Audit(reply)));
+        answer.await.ok()
     }
 
     /// Ends everything at once, as if the process had died; for simulations.
@@ -276,7 +287,11 @@ impl SupervisorState {
         let mailbox = Mailbox::new("Term", self.replica.tap.clone());
         let number = token.number();
         let arguments = TermArguments {
-            parts: self.parts.clone(),
+            // Whatever this term still says to a cache when it is over must not reach the one that comes after it.
+            parts: TermParts {
+                cache: self.parts.cache.pinned(),
+                ..self.parts.clone()
+            },
             token,
             mailbox: mailbox.clone(),
         };
@@ -456,6 +471,11 @@ impl Actor for Supervisor {
             SupervisorMessage::Reconfigure { assembled, note } => state.reconfigure(assembled, note),
             SupervisorMessage::ConfigRejected { reason } => {
                 state.announce(EventType::Warning, "ConfigRejected", reason);
+            }
+            SupervisorMessage::Ask(question) => {
+                if let Some((_, term, _)) = &state.term {
+                    term.tell(TermMessage::Ask(question));
+                }
             }
             SupervisorMessage::Shutdown => state.shut_down(),
             SupervisorMessage::Drained => {

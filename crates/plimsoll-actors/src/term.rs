@@ -4,6 +4,7 @@
 //! A term starts with the barrier: what the API server held after we won must have come through our own watches before
 //! the first pod is decided.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,13 +23,14 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::assembled_config::AssembledConfig;
+use crate::auditor::{AuditReport, Auditor, AuditorArguments, AuditorMessage};
 use crate::binding_workers::BindingWorkers;
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
 use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Kind, Versions};
 use crate::mailbox::{Mailbox, Summary, Tap};
-use crate::permits::Permits;
+use crate::permits::{Permits, WaitingReport};
 use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments};
 use crate::scheduling_queue::{QueueMessage, SchedulingQueue, SchedulingQueueArguments};
 use crate::supervisor::SupervisorMessage;
@@ -48,6 +50,8 @@ pub enum TermMessage {
     CaughtUp,
     /// From the supervisor: go on with this configuration.
     Reconfigure(Arc<AssembledConfig>),
+    /// From the HTTP server, through the supervisor: let the actor that knows answer.
+    Ask(Question),
     /// From the supervisor: take no more pods, and answer when no write is undecided, or there never was one.
     Drain(oneshot::Sender<()>),
     /// From the supervisor: the token is cancelled, stop. The term ends when its workers have.
@@ -59,10 +63,32 @@ impl Summary for TermMessage {
         match self {
             Self::CaughtUp => "CaughtUp",
             Self::Reconfigure(_) => "Reconfigure",
+            Self::Ask(question) => question.name(),
             Self::Drain(_) => "Drain",
             Self::Stop => "Stop",
         }
         .to_owned()
+    }
+}
+
+/// What only a running term can answer. Without one nobody does.
+#[derive(Debug)]
+pub enum Question {
+    /// An audit made now.
+    Audit(oneshot::Sender<AuditReport>),
+    /// The events that the queue keeps for attempts under way, and these.
+    InFlightEvents(oneshot::Sender<BTreeMap<String, u64>>),
+    /// The pods that wait at Permit.
+    WaitingPods(oneshot::Sender<WaitingReport>),
+}
+
+impl Question {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Audit(_) => "Ask Audit",
+            Self::InFlightEvents(_) => "Ask InFlightEvents",
+            Self::WaitingPods(_) => "Ask WaitingPods",
+        }
     }
 }
 
@@ -113,6 +139,7 @@ struct Running {
     queue: (Mailbox<QueueMessage>, ActorCell),
     cycle: (Mailbox<CycleMessage>, ActorCell),
     workers: BindingWorkers,
+    auditor: (Mailbox<AuditorMessage>, ActorCell),
 }
 
 /// What the term owns.
@@ -182,14 +209,18 @@ impl TermState {
         parts.cache.tell(CacheMessage::Subscribe {
             queue: queue.clone(),
             cycle: cycle.clone(),
+            assembled: Arc::clone(assembled),
         });
         cycle.tell(CycleMessage::Start);
         parts.elector.tell(ElectorMessage::Running {
             queue: queue.clone(),
             cycle: cycle.clone(),
         });
+        let auditor = Mailbox::<AuditorMessage>::new("Auditor", parts.tap.clone());
+        let auditor_cell = start_auditor(parts, &auditor, myself).await?;
         tracing::info!(term = self.token.number(), "Scheduling begins");
         self.running = Some(Running {
+            auditor: (auditor, auditor_cell),
             queue: (queue, queue_ref.get_cell()),
             cycle: (cycle, cycle_ref.get_cell()),
             workers,
@@ -203,6 +234,23 @@ impl TermState {
             self.parts.cache.tell(CacheMessage::Reconfigure(Arc::clone(&assembled)));
         }
         self.parts.assembled = assembled;
+    }
+
+    fn ask(&self, question: Question) {
+        let Some(running) = self.running.as_ref().filter(|_| !self.stopping) else {
+            return;
+        };
+        match question {
+            Question::Audit(reply) => {
+                running.auditor.0.tell(AuditorMessage::Ask(reply));
+            }
+            Question::InFlightEvents(reply) => {
+                running.queue.0.tell(QueueMessage::InFlightEvents(reply));
+            }
+            Question::WaitingPods(reply) => {
+                running.cycle.0.tell(CycleMessage::WaitingPods(reply));
+            }
+        }
     }
 
     fn drain(&self, reply: oneshot::Sender<()>) {
@@ -228,6 +276,7 @@ impl TermState {
         self.parts.cache.tell(CacheMessage::Unsubscribe);
         match &self.running {
             Some(running) => {
+                running.auditor.1.stop(None);
                 running.queue.0.tell(QueueMessage::StopPopping);
                 running.workers.drain();
             }
@@ -235,9 +284,19 @@ impl TermState {
         }
     }
 
-    fn child_ended(&mut self, myself: &ActorRef<TermMessage>, child: &ActorCell, why: &str) {
-        let Some(running) = &self.running else { return };
-        if child.get_id() == running.workers.cell().get_id() {
+    async fn child_ended(&mut self, myself: &ActorRef<TermMessage>, child: &ActorCell, why: &str) {
+        let Some(running) = &mut self.running else { return };
+        if child.get_id() == running.auditor.1.get_id() {
+            if !self.stopping {
+                tracing::error!(
+                    error = why,
+                    "The auditor has died; pods are scheduled all the same, and it is started anew"
+                );
+                if let Ok(cell) = start_auditor(&self.parts, &running.auditor.0, myself).await {
+                    running.auditor.1 = cell;
+                }
+            }
+        } else if child.get_id() == running.workers.cell().get_id() {
             running.cycle.1.stop(None);
             running.queue.1.stop(None);
             if !self.stopping {
@@ -258,6 +317,26 @@ impl TermState {
             });
         }
     }
+}
+
+/// Starts the auditor, for the first time or again: what an earlier one has found is found again.
+async fn start_auditor(
+    parts: &TermParts,
+    mailbox: &Mailbox<AuditorMessage>,
+    myself: &ActorRef<TermMessage>,
+) -> Result<ActorCell, ActorProcessingErr> {
+    let arguments = AuditorArguments {
+        mailbox: mailbox.clone(),
+        cache: parts.cache.clone(),
+        clock: Arc::clone(&parts.clock),
+        metrics: Arc::clone(&parts.metrics),
+    };
+    let (auditor, _) = Actor::spawn_linked(None, Auditor, arguments, myself.get_cell()).await?;
+    let cell = auditor.get_cell();
+    mailbox.bind(auditor);
+    let depth = mailbox.depth().clone();
+    parts.metrics.watch_mailbox(mailbox.name(), move || depth.get());
+    Ok(cell)
 }
 
 /// Waits until the cache has everything that the API server held when this was called, for each kind by that kind's own
@@ -432,6 +511,7 @@ impl Actor for Term {
             TermMessage::CaughtUp if state.stopping => {}
             TermMessage::CaughtUp => Box::pin(state.start(&myself)).await?,
             TermMessage::Reconfigure(assembled) => state.reconfigure(assembled),
+            TermMessage::Ask(question) => state.ask(question),
             TermMessage::Drain(reply) => state.drain(reply),
             TermMessage::Stop => state.stop(&myself),
         }
@@ -446,9 +526,12 @@ impl Actor for Term {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorTerminated(child, _, reason) => {
-                state.child_ended(&myself, &child, reason.as_deref().unwrap_or("stopped"));
+                let why = reason.as_deref().unwrap_or("stopped");
+                state.child_ended(&myself, &child, why).await;
             }
-            SupervisionEvent::ActorFailed(child, error) => state.child_ended(&myself, &child, &error.to_string()),
+            SupervisionEvent::ActorFailed(child, error) => {
+                state.child_ended(&myself, &child, &error.to_string()).await;
+            }
             _ => {}
         }
         Ok(())

@@ -69,7 +69,9 @@ pub async fn force_progress<K: WatchedKind>(
     Err(match end {
         End::Expired { reason } => BarrierError::Expired(reason),
         End::ReceiverGone => BarrierError::ReceiverGone,
-        End::Cut { reason, .. } | End::StreamingRefused { reason } => BarrierError::Failed(reason),
+        End::Cut { reason, .. } | End::StreamingRefused { reason } | End::Forbidden { reason } => {
+            BarrierError::Failed(reason)
+        }
         End::Closed | End::Listed => BarrierError::Failed("the watch did not begin".to_owned()),
     })
 }

@@ -65,6 +65,11 @@ pub enum WatchEvent<T> {
     Undecodable(UndecodableObject),
     /// Everything up to this version has been said.
     Progress(ResourceVersion),
+    /// The server does not let us list or watch; it is asked again and again.
+    Forbidden {
+        /// What it said.
+        reason: String,
+    },
 }
 
 impl<T> WatchEvent<T> {
@@ -164,7 +169,7 @@ impl<K: WatchedKind> Watch<K> {
                 self.backoff.reset();
             }
             let healthy = round.delivered && started.elapsed() >= SHORT_WATCH;
-            self.broken = matches!(round.end, End::Closed | End::Cut { .. });
+            self.broken = matches!(round.end, End::Closed | End::Cut { .. } | End::Forbidden { .. });
             match round.end {
                 End::ReceiverGone => return,
                 End::Listed => {}
@@ -180,6 +185,28 @@ impl<K: WatchedKind> Watch<K> {
                 End::Closed => {
                     tracing::debug!(kind = K::NAME, "Watch closed by the server, going on");
                     self.pause(healthy || started.elapsed() >= SHORT_WATCH, None).await;
+                }
+                End::Forbidden { reason } => {
+                    tracing::error!(
+                        kind = K::NAME,
+                        reason,
+                        "May not be read; this user needs get, list and watch on it. Trying again"
+                    );
+                    let forbidden = WatchEvent::Forbidden { reason };
+                    if sink
+                        .send(WatchBatch {
+                            events: vec![forbidden],
+                        })
+                        .await
+                        .is_err()
+                    {
+                        return;
+                    }
+                    self.pause(false, None).await;
+                }
+                End::Cut { reason, retry_after } if self.position.is_none() => {
+                    tracing::warn!(kind = K::NAME, reason, "Listing failed, trying again");
+                    self.pause(false, retry_after).await;
                 }
                 End::Cut { reason, retry_after } => {
                     tracing::warn!(kind = K::NAME, reason, "Watch broken, going on from the last version");
@@ -291,7 +318,9 @@ pub async fn consistent_list<K: WatchedKind>(
         Ok((event, _)) => Ok(WatchBatch {
             events: vec![event.after(seen)],
         }),
-        Err(End::Cut { reason, .. } | End::Expired { reason }) => Err(BarrierError::Failed(reason)),
+        Err(End::Cut { reason, .. } | End::Expired { reason } | End::Forbidden { reason }) => {
+            Err(BarrierError::Failed(reason))
+        }
         Err(_) => Err(BarrierError::Failed("the list did not come to its end".to_owned())),
     }
 }

@@ -76,6 +76,7 @@ fn describe(event: &WatchEvent<Pod>) -> String {
         WatchEvent::Delete { name, .. } => format!("delete {}", name.name),
         WatchEvent::Undecodable(object) => format!("undecodable {}", object.name),
         WatchEvent::Progress(_) => "progress".to_owned(),
+        WatchEvent::Forbidden { reason } => format!("forbidden {reason}"),
     }
 }
 

@@ -100,7 +100,9 @@ impl ConfigError {
                 path: String::new(),
                 at: Some(*at),
                 text: text.clone(),
-                hint: None,
+                hint: Some(
+                    "mind the indentation, and quote texts with characters that mean something in YAML".to_owned(),
+                ),
             }],
             Self::Kind { at, hint, .. } => vec![whole(Some(*at), hint.clone())],
             Self::Decoding(faults) => faults.iter().map(Fault::problem).collect(),

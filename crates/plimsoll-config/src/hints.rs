@@ -52,11 +52,30 @@ fn supported(value: &str, detail: &str) -> Option<String> {
 
 fn by_field(error: &FieldError) -> Option<String> {
     let (parent, field) = error.field.rsplit_once('.').unwrap_or(("", &error.field));
-    let duplicate = matches!(error.kind, FieldErrorKind::Duplicate(_));
-    let hint = match field {
-        "schedulerName" if duplicate => {
+    let field = field.split('[').next().unwrap_or(field);
+    let hint = match &error.kind {
+        FieldErrorKind::Duplicate(_) => Some(duplicate(field)),
+        _ => top_level(parent, field).or_else(|| argument(field, error)),
+    };
+    let hint = hint.or(match error.kind {
+        FieldErrorKind::Required => Some("write it"),
+        FieldErrorKind::Forbidden => Some("remove it"),
+        _ => None,
+    });
+    hint.map(str::to_owned)
+}
+
+fn duplicate(field: &str) -> &'static str {
+    match field {
+        "schedulerName" => {
             "give each profile its own name, or use plimsoll.dev/v1alpha1, where profiles with matchRules may share one"
         }
+        _ => "remove one of them",
+    }
+}
+
+fn top_level(parent: &str, field: &str) -> Option<&'static str> {
+    Some(match field {
         "schedulerName" => "give the profile a name; only a profile that stands alone may do without one",
         "percentageOfNodesToScore" => "write a number from 0 to 100, or leave it out to look at all nodes",
         "leaseDuration" | "renewDeadline" | "retryPeriod" => {
@@ -70,13 +89,56 @@ fn by_field(error: &FieldError) -> Option<String> {
             "the profiles share one queue: name the same queue sort plugin in all of them, or in none"
         }
         "weight" if parent.starts_with("extenders") => "set weight to 1 or more, or leave prioritizeVerb out",
+        "extenders" => "leave bindVerb to one of the extenders",
+        "name" if parent.contains("managedResources") => {
+            "write an extended resource, such as example.com/gpu, and each in one extender only"
+        }
+        "initial" | "max" => "max must be at least initial, and that above 0s",
+        "samplingRatio" => "write a number from 0 to 1",
+        _ => return None,
+    })
+}
+
+/// Of arguments of plugins and of selectors.
+fn argument(field: &str, error: &FieldError) -> Option<&'static str> {
+    const SHAPE: &str = "write points such as [{utilization: 0, score: 0}, {utilization: 100, score: 10}]";
+    let required = error.kind == FieldErrorKind::Required;
+    Some(match field {
         "defaultingType" => "write `defaultingType: List` to use your own constraints",
         "labelSelector" => "remove it",
+        "maxSkew" => "write a number of 1 or more",
+        "topologyKey" => "write the key of a node label, such as topology.kubernetes.io/zone",
+        "whenUnsatisfiable" => "write DoNotSchedule or ScheduleAnyway",
+        "minCandidateNodesPercentage" | "minCandidateNodesAbsolute" => "leave both out for 10 percent and 100 nodes",
+        "hardPodAffinityWeight" | "hardPodAffinitySymmetricWeight" => {
+            "write a number from 0 to 100, or leave it out for 1"
+        }
+        "weight" if error.detail == "must be 1" => "leave it out",
+        "weight" => "write a number from 1 to 100, or leave it out for 1",
+        "scoringStrategy" => "leave it out for LeastAllocated over cpu and memory",
+        "requestedToCapacityRatio" | "shape" if required => SHAPE,
+        "requestedToCapacityRatio" => "remove it, or write `type: RequestedToCapacityRatio`",
         "shape" => "remove it, or start with --feature-gates=StorageCapacityScoring=true",
-        _ if duplicate => "remove one of them",
+        "utilization" => "write numbers from 0 to 100, each above the one before",
+        "score" => "write a number from 0 to 10",
+        "bindTimeoutSeconds" => "leave it out for 600",
+        "filterTimeout" => "leave it out for 10s, or write 0s for no time-out",
+        "bindingTimeout" => "leave it out for 10m",
+        "values" => "In and NotIn take values, Exists and DoesNotExist none, Gt and Lt one whole number",
+        "key"
+        | "label"
+        | "affinityLabels"
+        | "presentLabels"
+        | "absentLabels"
+        | "matchLabels"
+        | "ignoredResources"
+        | "ignoredResourceGroups" => {
+            "write letters, digits, '-', '_' and '.', 63 at most, with or without a domain and '/' in front"
+        }
+        "matchRules" => "add a selector, or remove the rule",
+        "args" => "write the arguments of this plugin, or leave them out",
         _ => return None,
-    };
-    Some(hint.to_owned())
+    })
 }
 
 #[cfg(test)]

@@ -33,7 +33,12 @@ fn odd_values_are_shown_and_refused_as_by_kube_scheduler() {
                 let again = load(&written, &gates).unwrap();
                 assert_eq!(again.to_yaml(ConfigKind::KubeScheduler), written, "{file}");
             }
-            (Err(error), Err(text)) => assert_eq!(without_places(&error.to_string()), *text, "{file}"),
+            (Err(error), Err(text)) => {
+                assert_eq!(without_places(&error.to_string()), *text, "{file}");
+                for problem in error.problems() {
+                    assert!(problem.hint.is_some(), "{file}\n{problem:?}");
+                }
+            }
             (ours, _) => panic!("{file}\n{ours:?}\n{outcome:?}"),
         }
     }

@@ -33,7 +33,9 @@ fn files_are_refused_in_kube_schedulers_words() {
         let error = match load(&text, &gates) {
             Ok(config) => fit_fault(&config).unwrap_or_default(),
             Err(error) => {
-                assert!(error.problems().iter().all(|problem| problem.at.is_some()), "{path:?}");
+                for problem in error.problems() {
+                    assert!(problem.at.is_some() && problem.hint.is_some(), "{path:?}: {problem:?}");
+                }
                 error.to_string()
             }
         };

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use compact_str::CompactString;
 use plimsoll_framework::{Code, Effect};
-use plimsoll_model::{Moment, Pod};
+use plimsoll_model::{Moment, Pod, Uid};
 
 use crate::{ClaimId, Failure};
 
@@ -108,6 +108,11 @@ pub enum Notice {
     Unmatched {
         /// The pod.
         pod: Arc<Pod>,
+    },
+    /// Plugins of a cycle that found a node want these waiting pods to be tried at once.
+    Activate {
+        /// Which.
+        pods: Vec<Uid>,
     },
     /// A claim gave up its room, and the columns show it: as good as the deletion of an assigned pod.
     Released {

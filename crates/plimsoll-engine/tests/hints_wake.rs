@@ -8,7 +8,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use plimsoll_config::{FeatureGates, Gate, SchedulerConfig, decode_policy, load};
+use plimsoll_config::{FeatureGates, Gate, ProfileConfig, SchedulerConfig, decode_policy, load};
 use plimsoll_framework::{
     CycleContext, CycleState, PluginEvents, PreFilterOutcome, Profile, QueueingHint, Registry, Verdicts,
 };
@@ -33,16 +33,33 @@ struct Judge<'a> {
     filter: usize,
 }
 
-fn judges(profile: &Profile) -> impl Iterator<Item = Judge<'_>> {
-    let filters = profile.filter.iter().enumerate();
-    filters.map(|(filter, plugin)| {
-        let mut events = profile.events.iter();
-        Judge {
-            profile,
-            events: events.find(|events| events.plugin() == plugin.name()).unwrap(),
-            filter,
-        }
-    })
+/// The plugins of a profile that judge.
+struct Panel {
+    profile: Profile,
+    /// Their positions among the filters.
+    filters: Vec<usize>,
+}
+
+impl Panel {
+    fn of(profile: Profile, plugins: &[&str]) -> Self {
+        let filters = profile.filter.iter().enumerate();
+        let judges = filters.filter(|(_, filter)| plugins.contains(&filter.name()));
+        let filters: Vec<usize> = judges.map(|(position, _)| position).collect();
+        assert!(filters.len() >= plugins.len(), "{plugins:?}");
+        Self { profile, filters }
+    }
+
+    fn judges(&self) -> impl Iterator<Item = Judge<'_>> {
+        self.filters.iter().map(|filter| {
+            let name = self.profile.filter[*filter].name();
+            let mut events = self.profile.events.iter();
+            Judge {
+                profile: &self.profile,
+                events: events.find(|events| events.plugin() == name).unwrap(),
+                filter: *filter,
+            }
+        })
+    }
 }
 
 impl Judge<'_> {
@@ -85,18 +102,27 @@ fn columns_of(cluster: &Cluster, profile: &Profile) -> Columns {
     columns
 }
 
-/// A profile by default, and one whose plugins have arguments.
-fn profiles() -> Vec<Profile> {
+/// The default profile, and plugins with arguments.
+fn panels() -> Vec<Panel> {
     let gates = FeatureGates::default().with(Gate::TaintTolerationComparisonOperators, true);
     let config = load(include_str!("hints_wake/arguments.yaml"), &gates).unwrap();
     let registry = plimsoll_plugins::registry();
-    let plain = Profile::assemble(
-        &SchedulerConfig::default().profiles[0],
-        &registry,
-        &FeatureGates::default(),
-    );
-    let with_arguments = Profile::assemble(&config.profiles[0], &registry, &gates);
-    vec![plain.unwrap(), with_arguments.unwrap(), of_policy(&registry)]
+    let plain = Profile::assemble(&ProfileConfig::default(), &registry, &FeatureGates::default()).unwrap();
+    let with_arguments = Profile::assemble(&config.profiles[0], &registry, &gates).unwrap();
+    let with = [
+        "NodeAffinity",
+        "NodeResourcesFit",
+        "PodTopologySpread",
+        "TaintToleration",
+    ];
+    vec![
+        Panel::of(with_arguments, &with),
+        Panel::of(of_policy(&registry), &["NodeLabel", "ServiceAffinity"]),
+        Panel {
+            filters: (0..plain.filter.len()).collect(),
+            profile: plain,
+        },
+    ]
 }
 
 /// The plugins that only legacy Policies have.
@@ -119,21 +145,21 @@ fn wakes(events: &PluginEvents, change: &Change, waiting: &Pod) -> bool {
 #[derive(Debug, Default)]
 struct Seen(BTreeMap<(String, &'static str), usize>);
 
-/// What the plugins of a profile make of a cluster: one set of nodes each.
-fn judged(profile: &Profile, cluster: &Cluster) -> Vec<BTreeSet<String>> {
-    let columns = columns_of(cluster, profile);
+/// What the plugins make of a cluster: one set of nodes each.
+fn judged(panel: &Panel, cluster: &Cluster) -> Vec<BTreeSet<String>> {
+    let columns = columns_of(cluster, &panel.profile);
     let passing = |judge: Judge<'_>| judge.passing(&columns, &cluster.waiting);
-    judges(profile).map(passing).collect()
+    panel.judges().map(passing).collect()
 }
 
-fn check(profiles: &[Profile], cluster: &Cluster, changes: &[Change], seen: &mut Seen) -> Result<(), TestCaseError> {
+fn check(panels: &[Panel], cluster: &Cluster, changes: &[Change], seen: &mut Seen) -> Result<(), TestCaseError> {
     let count = cluster.nodes.iter().flatten().count();
-    for profile in profiles {
-        let all_before = judged(profile, cluster);
+    for panel in panels {
+        let all_before = judged(panel, cluster);
         for change in changes {
             let after = cluster.with(change);
-            let all_now = judged(profile, &after);
-            for (judge, (before, now)) in judges(profile).zip(all_before.iter().zip(&all_now)) {
+            let all_now = judged(panel, &after);
+            for (judge, (before, now)) in panel.judges().zip(all_before.iter().zip(&all_now)) {
                 let helped: Vec<&String> = now.difference(before).collect();
                 if before.len() == count || helped.is_empty() {
                     continue;
@@ -182,7 +208,7 @@ const MUST_BE_SEEN: [(&str, &str); 26] = [
 
 #[test]
 fn any_change_that_makes_a_node_fit_is_told_by_the_hint_of_the_plugin_that_turned_the_pod_away() {
-    let profiles = profiles();
+    let panels = panels();
     let seen = RefCell::new(Seen::default());
     let anything = clusters().prop_flat_map(|cluster| (vec(changes(&cluster), 4), Just(cluster)));
     let domains = clusters_of_domains().prop_flat_map(|cluster| (vec(changes_of_domains(&cluster), 4), Just(cluster)));
@@ -193,7 +219,7 @@ fn any_change_that_makes_a_node_fit_is_told_by_the_hint_of_the_plugin_that_turne
             ..ProptestConfig::default()
         });
         let checked = runner.run(&case, |(changes, cluster)| {
-            check(&profiles, &cluster, &changes, &mut seen.borrow_mut())
+            check(&panels, &cluster, &changes, &mut seen.borrow_mut())
         });
         checked.unwrap();
     }

@@ -12,6 +12,7 @@ use crate::{PermitDecision, PermitVerdict};
 pub struct CycleState {
     entries: Vec<(TypeId, Box<dyn Any + Send>)>,
     permit_verdicts: Vec<PermitVerdict>,
+    to_activate: Vec<Uid>,
 }
 
 impl CycleState {
@@ -64,12 +65,26 @@ impl CycleState {
     pub fn take_permit_verdicts(&mut self) -> Vec<PermitVerdict> {
         std::mem::take(&mut self.permit_verdicts)
     }
+
+    /// Asks for another waiting pod to be tried at once, whatever its backoff, if this cycle finds a node: kube-scheduler's
+    /// pods to activate. A cycle that fails activates none, or two pods that fail could bring each other back for ever.
+    pub fn activate(&mut self, pod: Uid) {
+        if !self.to_activate.contains(&pod) {
+            self.to_activate.push(pod);
+        }
+    }
+
+    /// Takes the pods that are to be activated, in the order in which they were asked for.
+    pub fn take_pods_to_activate(&mut self) -> Vec<Uid> {
+        std::mem::take(&mut self.to_activate)
+    }
 }
 
 impl fmt::Debug for CycleState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CycleState")
             .field("entries", &self.entries.len())
+            .field("to_activate", &self.to_activate)
             .finish()
     }
 }
@@ -87,5 +102,15 @@ mod tests {
         assert_eq!(state.get::<u32>(), Some(&2));
         assert_eq!(state.get::<&str>(), Some(&"text"));
         assert_eq!(state.get::<u64>(), None);
+    }
+
+    #[test]
+    fn a_pod_to_activate_is_taken_once() {
+        let mut state = CycleState::new();
+        for uid in ["a", "b", "a"] {
+            state.activate(Uid::from(uid));
+        }
+        assert_eq!(state.take_pods_to_activate(), [Uid::from("a"), Uid::from("b")]);
+        assert_eq!(state.take_pods_to_activate(), []);
     }
 }

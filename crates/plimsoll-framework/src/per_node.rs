@@ -10,7 +10,7 @@ use crate::{CycleContext, CycleState, Filter, FilterPass, Plugin, ReasonCode, Re
 pub struct PerNodeRejection {
     /// Shown to users.
     pub reason: &'static str,
-    /// Whether removing pods could help.
+    /// What could help.
     pub resolvability: Resolvability,
 }
 

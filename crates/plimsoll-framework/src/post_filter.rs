@@ -1,7 +1,7 @@
 use compact_str::CompactString;
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 
-use crate::{Code, CycleContext, CycleState, Plugin, Resolvability, Status, Verdicts};
+use crate::{Code, CycleContext, CycleState, Plugin, Status, Verdicts};
 
 /// What is to happen to the pod's `status.nominatedNodeName`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,13 +38,12 @@ impl<'a> Rejections<'a> {
         }
     }
 
-    /// `Unschedulable` when removing pods from the node could help, else `UnschedulableAndUnresolvable`.
+    /// `Unschedulable` when removing pods from the node could help, else `UnschedulableAndUnresolvable` or `Pending`.
     pub fn code_of(&self, node: NodeIndex) -> Code {
         let verdict = self.verdicts.map(|verdicts| verdicts.of(node)).unwrap_or_default();
-        match (verdict.filter(), verdict.resolvability()) {
-            (None, _) => self.others,
-            (Some(_), Resolvability::Resolvable) => Code::Unschedulable,
-            (Some(_), Resolvability::Unresolvable) => Code::UnschedulableAndUnresolvable,
+        match verdict.filter() {
+            None => self.others,
+            Some(_) => verdict.resolvability().code(),
         }
     }
 
@@ -100,20 +99,22 @@ pub trait PostFilter: Plugin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ReasonCode;
+    use crate::{ReasonCode, Resolvability};
 
     #[test]
     fn each_node_has_the_code_that_its_filter_gave_and_others_that_of_the_pre_filters() {
-        let [first, second, left_out] = [0, 1, 2].map(NodeIndex::new);
+        let [first, second, waiting, left_out] = [0, 1, 2, 3].map(NodeIndex::new);
         let mut verdicts = Verdicts::default();
-        verdicts.begin(&[first, second].into_iter().collect(), 3);
+        verdicts.begin(&[first, second, waiting].into_iter().collect(), 4);
         verdicts.pass(0).reject(first, ReasonCode(0), Resolvability::Resolvable);
+        verdicts.pass(0).reject(waiting, ReasonCode(0), Resolvability::Pending);
         verdicts
             .pass(1)
             .reject(second, ReasonCode(0), Resolvability::Unresolvable);
         let by_filters = Rejections::by_filters(&verdicts);
         assert_eq!(by_filters.code_of(first), Code::Unschedulable);
         assert_eq!(by_filters.code_of(second), Code::UnschedulableAndUnresolvable);
+        assert_eq!(by_filters.code_of(waiting), Code::Pending);
         assert_eq!(by_filters.code_of(left_out), Code::UnschedulableAndUnresolvable);
         let as_a_whole = Rejections::of_all_nodes(Code::Unschedulable);
         assert_eq!(as_a_whole.code_of(first), Code::Unschedulable);

@@ -1,5 +1,7 @@
 use plimsoll_model::columns::{NodeIndex, NodeSet};
 
+use crate::Code;
+
 /// A plugin's own number for why it rejected a node; it turns the number into text when somebody asks.
 ///
 /// At most [`ReasonCode::MAX`]; a plugin with several simultaneous reasons uses the bits.
@@ -11,32 +13,47 @@ impl ReasonCode {
     pub const MAX: u32 = (1 << REASON_BITS) - 1;
 }
 
-/// Whether removing pods from the node could help.
+/// What could make a rejected node fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resolvability {
-    /// `Unschedulable`: the node is a candidate for preemption.
+    /// `Unschedulable`: removing pods from the node could help, so that it is a candidate for preemption.
     Resolvable,
-    /// `UnschedulableAndUnresolvable`.
+    /// `UnschedulableAndUnresolvable`: removing pods does not help.
     Unresolvable,
+    /// `Pending`: something outside the scheduler has to happen first. Removing pods does not help, and the pod returns
+    /// without backoff once the plugin's events say so.
+    Pending,
+}
+
+impl Resolvability {
+    /// The status code that says so.
+    pub fn code(self) -> Code {
+        match self {
+            Self::Resolvable => Code::Unschedulable,
+            Self::Unresolvable => Code::UnschedulableAndUnresolvable,
+            Self::Pending => Code::Pending,
+        }
+    }
 }
 
 const REASON_BITS: u32 = 23;
 const UNRESOLVABLE: u32 = 1 << REASON_BITS;
-const PLUGIN_SHIFT: u32 = REASON_BITS + 1;
+const PENDING: u32 = 1 << (REASON_BITS + 1);
+const PLUGIN_SHIFT: u32 = REASON_BITS + 2;
 
 /// Why one node was rejected, in one word: plugin, resolvability and reason code. Zero is "not rejected".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Verdict(u32);
 
 impl Verdict {
-    /// Packs a rejection by the plugin at `filter` in the profile's filter list.
+    /// Packs a rejection by the plugin at `filter` in the profile's filter list, which holds at most 127.
     pub fn rejected(filter: u8, code: ReasonCode, resolvability: Resolvability) -> Self {
-        let unresolvable = if resolvability == Resolvability::Unresolvable {
-            UNRESOLVABLE
-        } else {
-            0
+        let resolvability = match resolvability {
+            Resolvability::Resolvable => 0,
+            Resolvability::Unresolvable => UNRESOLVABLE,
+            Resolvability::Pending => PENDING,
         };
-        Self(((u32::from(filter) + 1) << PLUGIN_SHIFT) | unresolvable | (code.0 & ReasonCode::MAX))
+        Self(((u32::from(filter) + 1) << PLUGIN_SHIFT) | resolvability | (code.0 & ReasonCode::MAX))
     }
 
     /// Position in the profile's filter list of the plugin that rejected, if one did.
@@ -51,12 +68,14 @@ impl Verdict {
         ReasonCode(self.0 & ReasonCode::MAX)
     }
 
-    /// Whether removing pods could help.
+    /// What could help.
     pub fn resolvability(self) -> Resolvability {
-        if self.0 & UNRESOLVABLE == 0 {
-            Resolvability::Resolvable
-        } else {
+        if self.0 & PENDING != 0 {
+            Resolvability::Pending
+        } else if self.0 & UNRESOLVABLE != 0 {
             Resolvability::Unresolvable
+        } else {
+            Resolvability::Resolvable
         }
     }
 }
@@ -153,10 +172,18 @@ mod tests {
 
     #[test]
     fn a_verdict_packs_plugin_code_and_resolvability() {
-        let verdict = Verdict::rejected(126, ReasonCode(ReasonCode::MAX), Resolvability::Unresolvable);
-        assert_eq!(verdict.filter(), Some(126));
-        assert_eq!(verdict.code(), ReasonCode(ReasonCode::MAX));
-        assert_eq!(verdict.resolvability(), Resolvability::Unresolvable);
+        for resolvability in [
+            Resolvability::Resolvable,
+            Resolvability::Unresolvable,
+            Resolvability::Pending,
+        ] {
+            for (filter, code) in [(126, ReasonCode::MAX), (0, 0)] {
+                let verdict = Verdict::rejected(filter, ReasonCode(code), resolvability);
+                assert_eq!(verdict.filter(), Some(filter));
+                assert_eq!(verdict.code(), ReasonCode(code));
+                assert_eq!(verdict.resolvability(), resolvability);
+            }
+        }
         assert_eq!(Verdict::default().filter(), None);
     }
 

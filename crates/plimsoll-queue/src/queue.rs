@@ -225,6 +225,9 @@ impl SchedulingQueue {
             }
             Outcome::Failed { .. } => self.take_back(slot, PluginSet::default(), Worth::AfterBackoff, now),
             Outcome::SetAside => self.set_aside(slot, now),
+            Outcome::Dropped if mark.is_some_and(|mark| self.came_back(slot, mark)) => {
+                self.enter_active(slot, SCHEDULE_ATTEMPT_FAILURE, now);
+            }
             Outcome::Placed | Outcome::Dropped => {
                 let due = self.deadline(now);
                 self.set_state(slot, State::Placed { due }, SETTLED);

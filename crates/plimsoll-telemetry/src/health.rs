@@ -1,5 +1,3 @@
-use futures::future::BoxFuture;
-
 /// One named health check and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
@@ -14,14 +12,6 @@ impl Check {
     pub fn new(name: &'static str, result: Result<(), String>) -> Self {
         Self { name, result }
     }
-}
-
-/// Who knows whether the process is well.
-pub trait HealthSource: Send + Sync + 'static {
-    /// The checks of `/healthz`.
-    fn healthz(&self) -> BoxFuture<'_, Vec<Check>>;
-    /// The checks of `/readyz`.
-    fn readyz(&self) -> BoxFuture<'_, Vec<Check>>;
 }
 
 /// The answer of a health endpoint: whether all is well, and the text, as kube-scheduler words it.

@@ -1,15 +1,21 @@
 //! Prometheus metrics under kube-scheduler's names, and the HTTPS server for them and for health checks.
 
+mod audit_metrics;
 mod buckets;
 mod config_metrics;
 mod health;
 mod mailbox_depths;
 mod metrics;
+mod queue_metrics;
 mod serve;
+mod state_source;
 mod tls;
 
+pub use audit_metrics::AuditMetrics;
 pub use config_metrics::ConfigMetrics;
-pub use health::{Check, HealthSource};
+pub use health::Check;
 pub use metrics::{AttemptResult, HandOverStage, Metrics};
-pub use serve::{ServeError, Serving, serve};
+pub use queue_metrics::{PendingPods, QueueMetrics};
+pub use serve::{Endpoints, ServeError, Serving, serve};
+pub use state_source::StateSource;
 pub use tls::{TlsError, TlsIdentity};

@@ -11,9 +11,11 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::audit_metrics::AuditMetrics;
 use crate::buckets::exponential;
 use crate::config_metrics::ConfigMetrics;
 use crate::mailbox_depths::MailboxDepths;
+use crate::queue_metrics::QueueMetrics;
 
 /// How an attempt to schedule a pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +72,6 @@ macro_rules! label_sets {
 // Labels in alphabetical order, as kube-scheduler prints them.
 label_sets! {
     ProfileResult { profile, result }
-    Queue { queue }
-    EventQueue { event, queue }
-    PluginProfile { plugin, profile }
     Kind { r#type }
     ResultOnly { result }
     Attempts { attempts }
@@ -93,9 +92,8 @@ pub struct Metrics {
     pod_attempts: Histogram,
     scheduled_after_flush: Counter,
     permit_wait: Family<ResultOnly, Histogram>,
-    pending_pods: Family<Queue, Gauge>,
-    incoming_pods: Family<EventQueue, Counter>,
-    unschedulable_pods: Family<PluginProfile, Gauge>,
+    queue: QueueMetrics,
+    audit: AuditMetrics,
     cache_size: Family<Kind, Gauge>,
     master_status: Family<Name, Gauge>,
     slow_path: Family<Name, Counter>,
@@ -137,9 +135,8 @@ impl Metrics {
             pod_attempts: Histogram::new(exponential(1.0, 2.0, 5)),
             scheduled_after_flush: Counter::default(),
             permit_wait: Family::new_with_constructor(millis as fn() -> Histogram),
-            pending_pods: Family::default(),
-            incoming_pods: Family::default(),
-            unschedulable_pods: Family::default(),
+            queue: QueueMetrics::default(),
+            audit: AuditMetrics::default(),
             cache_size: Family::default(),
             master_status: Family::default(),
             slow_path: Family::default(),
@@ -180,21 +177,7 @@ impl Metrics {
             "[BETA] How long pods waited on permit, by the status with which the wait ended",
             self.permit_wait.clone(),
         );
-        scheduler.register(
-            "pending_pods",
-            "[STABLE] Number of pending pods, by the queue they wait in",
-            self.pending_pods.clone(),
-        );
-        scheduler.register(
-            "queue_incoming_pods",
-            "[STABLE] Number of pods added to scheduling queues, by event and queue",
-            self.incoming_pods.clone(),
-        );
-        scheduler.register(
-            "unschedulable_pods",
-            "[BETA] Unschedulable pods by the plugin that turned them away",
-            self.unschedulable_pods.clone(),
-        );
+        self.queue.register(scheduler);
         scheduler.register(
             "cache_size",
             "[ALPHA] Number of nodes, pods and assumed pods in the scheduler cache",
@@ -238,10 +221,9 @@ impl Metrics {
             self.hand_over.clone(),
         );
         self.config.register(own);
+        self.queue.register_own(own);
+        self.audit.register(own);
         registry.register_collector(Box::new(Arc::clone(&self.depths)));
-        for queue in ["active", "backoff", "unschedulable", "gated"] {
-            drop(self.pending_pods.get_or_create(&Queue::new(queue)));
-        }
         self
     }
 
@@ -255,6 +237,16 @@ impl Metrics {
     /// What is told of the configuration file.
     pub fn config(&self) -> &ConfigMetrics {
         &self.config
+    }
+
+    /// What is told of the pods that wait.
+    pub fn queue(&self) -> &QueueMetrics {
+        &self.queue
+    }
+
+    /// What is told of audits.
+    pub fn audit(&self) -> &AuditMetrics {
+        &self.audit
     }
 
     /// An attempt ended.
@@ -292,32 +284,6 @@ impl Metrics {
         self.permit_wait
             .get_or_create(&ResultOnly::new(result))
             .observe(waited.as_secs_f64());
-    }
-
-    /// Pods that wait, by queue.
-    pub fn pending_pods(&self, active: usize, backoff: usize, unschedulable: usize, gated: usize) {
-        for (queue, pods) in [
-            ("active", active),
-            ("backoff", backoff),
-            ("unschedulable", unschedulable),
-            ("gated", gated),
-        ] {
-            self.pending_pods.get_or_create(&Queue::new(queue)).set(gauge(pods));
-        }
-    }
-
-    /// Pods entered a queue because of an event.
-    pub fn queue_incoming_pods(&self, queue: &str, event: &str, pods: u64) {
-        self.incoming_pods
-            .get_or_create(&EventQueue::new(event, queue))
-            .inc_by(pods);
-    }
-
-    /// A plugin holds back more or fewer pods.
-    pub fn unschedulable_pods(&self, plugin: &str, profile: &str, difference: i64) {
-        self.unschedulable_pods
-            .get_or_create(&PluginProfile::new(plugin, profile))
-            .inc_by(difference);
     }
 
     /// What the columns hold.
@@ -390,7 +356,6 @@ mod tests {
         let metrics = Metrics::new();
         metrics.scheduling_attempt(AttemptResult::Scheduled, "default-scheduler", Duration::from_millis(3));
         metrics.pod_scheduled(2, Some(Duration::from_secs(1)), true);
-        metrics.queue_incoming_pods("active", "UnschedulablePodAdd", 3);
         metrics.permit_wait("Unschedulable", Duration::from_secs(10));
         metrics.master_status(true);
         metrics.watch_mailbox("SchedulingCycle", || 7);
@@ -401,8 +366,6 @@ mod tests {
             r#"scheduler_pod_scheduling_sli_duration_seconds_count{attempts="2"} 1"#,
             "scheduler_pod_scheduled_after_flush_total 1",
             r#"scheduler_permit_wait_duration_seconds_bucket{result="Unschedulable",le="16.384"} 1"#,
-            r#"scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="active"} 3"#,
-            r#"scheduler_pending_pods{queue="gated"} 0"#,
             r#"leader_election_master_status{name="kube-scheduler"} 1"#,
             r#"plimsoll_mailbox_depth{actor="SchedulingCycle"} 7"#,
         ] {

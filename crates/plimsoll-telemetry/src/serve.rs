@@ -8,7 +8,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
-use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
@@ -17,8 +16,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::health::{Check, HealthSource, answer};
-use crate::{Metrics, TlsError, TlsIdentity};
+use crate::health::{Check, answer};
+use crate::{Metrics, StateSource, TlsError, TlsIdentity};
 
 /// A peer that does not finish its handshake in this time is let go.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -59,12 +58,22 @@ impl Serving {
     }
 }
 
-/// Serves `/healthz`, `/livez`, `/readyz` and `/metrics` over TLS until `stop` is cancelled.
+/// What is served.
+#[derive(Clone)]
+pub struct Endpoints {
+    /// Who is asked.
+    pub state: Arc<dyn StateSource>,
+    /// What `/metrics` shows.
+    pub metrics: Arc<Metrics>,
+    /// Whether `/debug/…` is there: kube-scheduler has it only where profiling is enabled.
+    pub debug: bool,
+}
+
+/// Serves `/healthz`, `/livez`, `/readyz`, `/metrics`, `/debug/audit` and `/debug/waiting-pods` over TLS until `stop` is cancelled.
 pub async fn serve(
     address: SocketAddr,
     identity: &TlsIdentity,
-    health: Arc<dyn HealthSource>,
-    metrics: Arc<Metrics>,
+    endpoints: Endpoints,
     stop: CancellationToken,
 ) -> Result<Serving, ServeError> {
     let acceptor = TlsAcceptor::from(identity.server_config()?);
@@ -75,15 +84,14 @@ pub async fn serve(
         .local_addr()
         .map_err(|source| ServeError::Listen { address, source })?;
     let tasks = TaskTracker::new();
-    let handler = Handler { health, metrics };
-    tasks.spawn(accept(listener, acceptor, handler, tasks.clone(), stop));
+    tasks.spawn(accept(listener, acceptor, endpoints, tasks.clone(), stop));
     Ok(Serving { address, tasks })
 }
 
 async fn accept(
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    handler: Handler,
+    endpoints: Endpoints,
     tasks: TaskTracker,
     stop: CancellationToken,
 ) {
@@ -94,15 +102,15 @@ async fn accept(
             continue;
         };
         let acceptor = acceptor.clone();
-        let handler = handler.clone();
+        let endpoints = endpoints.clone();
         let stop = stop.clone();
         tasks.spawn(async move {
             let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else {
                 return;
             };
             let service = TowerToHyperService::new(tower::service_fn(move |request| {
-                let handler = handler.clone();
-                async move { Ok::<_, Infallible>(handler.answer(request).await) }
+                let endpoints = endpoints.clone();
+                async move { Ok::<_, Infallible>(endpoints.answer(request).await) }
             }));
             let builder = Builder::new(TokioExecutor::new());
             let connection = builder.serve_connection(TokioIo::new(stream), service);
@@ -113,37 +121,38 @@ async fn accept(
     tracing::info!("[graceful-termination] secure server has stopped listening");
 }
 
-#[derive(Clone)]
-struct Handler {
-    health: Arc<dyn HealthSource>,
-    metrics: Arc<Metrics>,
-}
+impl Endpoints {
+    async fn scraped(&self) -> Response<Full<Bytes>> {
+        self.state.before_scrape().await;
+        match self.metrics.text() {
+            Ok(body) => {
+                let mut response = text(StatusCode::OK, body);
+                let kind = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+                response.headers_mut().insert(header::CONTENT_TYPE, kind);
+                response
+            }
+            Err(error) => text(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!("encoding metrics: {error}\n"),
+            ),
+        }
+    }
 
-impl Handler {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return text(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n".to_owned());
         }
         let query = request.uri().query().unwrap_or_default();
         match request.uri().path() {
-            "/healthz" => health(query, "healthz", &self.health.healthz().await),
+            "/healthz" => health(query, "healthz", &self.state.healthz().await),
             "/livez" => health(query, "livez", &[Check::new("ping", Ok(()))]),
-            "/readyz" => health(query, "readyz", &self.health.readyz().await),
-            "/metrics" => match self.metrics.text() {
-                Ok(body) => {
-                    let mut response = text(StatusCode::OK, body);
-                    let kind = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-                    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-                    response
-                }
-                Err(error) => text(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    format!("encoding metrics: {error}\n"),
-                ),
-            },
+            "/readyz" => health(query, "readyz", &self.state.readyz().await),
+            "/metrics" => self.scraped().await,
+            "/debug/audit" if self.debug => debugged(self.state.audit().await),
+            "/debug/waiting-pods" if self.debug => debugged(self.state.waiting_pods().await),
             path => {
-                let single = path.strip_prefix("/healthz/").map(|name| (name, self.health.healthz()));
-                let single = single.or_else(|| path.strip_prefix("/readyz/").map(|name| (name, self.health.readyz())));
+                let single = path.strip_prefix("/healthz/").map(|name| (name, self.state.healthz()));
+                let single = single.or_else(|| path.strip_prefix("/readyz/").map(|name| (name, self.state.readyz())));
                 let Some((name, checks)) = single else {
                     return not_found();
                 };
@@ -188,6 +197,13 @@ fn one_check(check: Check) -> Response<Full<Bytes>> {
     }
 }
 
+fn debugged(answer: Result<String, String>) -> Response<Full<Bytes>> {
+    match answer {
+        Ok(shown) => text(StatusCode::OK, shown),
+        Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
+    }
+}
+
 fn not_found() -> Response<Full<Bytes>> {
     text(StatusCode::NOT_FOUND, "404 page not found\n".to_owned())
 }
@@ -206,3 +222,6 @@ fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
     );
     response
 }
+
+#[cfg(test)]
+mod tests;

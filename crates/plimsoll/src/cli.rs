@@ -36,7 +36,7 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
             Err(code) => Ok(code),
         },
         Some("config") => match subcommand::<ConfigFlags>(&arguments, "plimsoll config") {
-            Ok(flags) => config_command::run(&flags),
+            Ok(flags) => Ok(config_command::run(&flags)),
             // 1 says that something was found in a file.
             Err(code) if code == ExitCode::FAILURE => Ok(ExitCode::from(2)),
             Err(code) => Ok(code),

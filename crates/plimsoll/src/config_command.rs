@@ -104,10 +104,19 @@ enum End {
 }
 
 /// Runs one command on standard streams.
-pub(crate) fn run(flags: &ConfigFlags) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(flags: &ConfigFlags) -> ExitCode {
     let (mut out, mut err) = (io::stdout().lock(), io::stderr().lock());
-    let end = run_on(flags, &mut out, &mut err)?;
-    Ok(ExitCode::from(end as u8))
+    let end = told(run_on(flags, &mut out, &mut err), &mut err);
+    ExitCode::from(end as u8)
+}
+
+/// Output that nobody takes says nothing of a file.
+fn told(ended: io::Result<End>, err: &mut dyn Write) -> End {
+    ended.unwrap_or_else(|error| {
+        // Nobody is left to tell when this is closed too.
+        let _ = writeln!(err, "error: cannot write: {error}");
+        End::Trouble
+    })
 }
 
 fn run_on(flags: &ConfigFlags, out: &mut dyn Write, err: &mut dyn Write) -> io::Result<End> {

@@ -96,6 +96,9 @@ pub enum RunError {
         /// Why.
         cause: std::io::Error,
     },
+    /// No request could be sent; the text is client-go's.
+    #[error("burst is required to be greater than 0 when RateLimiter is not set and QPS is set to greater than 0")]
+    NoBurst,
     /// The lock of leader election is of a kind that there is not.
     #[error("couldn't create resource lock: {0}")]
     ResourceLock(ResourceLockError),

@@ -13,6 +13,8 @@ use plimsoll_controlplane::{BindRequest, ControlPlane, FakeKubelet, User};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+mod scheduler_state;
+
 use crate::bind_gate::BindGate;
 use crate::explain::PodFacts;
 use crate::fixtures::{NodeFixture, PodFixture};
@@ -197,6 +199,26 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
+    /// Adds a toleration of `key=value`, whatever the effect, to a pod. Those that it has can only be added to.
+    pub async fn tolerate(&self, name: &str, key: &str, value: &str) -> anyhow::Result<()> {
+        let spec = self.pods().get(name).await?.spec.unwrap_or_default();
+        let mut tolerations = serde_json::to_value(spec.tolerations.unwrap_or_default())?;
+        let more = serde_json::json!({ "key": key, "operator": "Equal", "value": value });
+        tolerations.as_array_mut().context("no list")?.push(more);
+        self.patch_pod(name, serde_json::json!({ "spec": { "tolerations": tolerations } }))
+            .await
+    }
+
+    /// Lets a pod's container ask for another amount of CPU.
+    pub async fn resize(&self, name: &str, cpu: &str) -> anyhow::Result<()> {
+        let main = serde_json::json!({ "name": "main", "resources": { "requests": { "cpu": cpu } } });
+        let patch = Patch::Strategic(serde_json::json!({ "spec": { "containers": [main] } }));
+        self.pods()
+            .patch_subresource("resize", name, &PatchParams::default(), &patch)
+            .await?;
+        Ok(())
+    }
+
     /// Deletes a pod at once.
     pub async fn delete_pod(&self, name: &str) -> anyhow::Result<()> {
         self.pods()
@@ -300,13 +322,17 @@ impl<'a> Cluster<'a> {
             .until("every pending pod is explained", PROMPT, quiet)
             .await;
         self.audit_settled().await?;
-        let (records, binds) = (self.history.records(), self.binds()?);
-        invariants::judge(&Evidence {
-            records: &records,
-            binds: &binds,
-            programs: &self.programs,
-            served: SERVED,
-        })
+        let binds = self.binds()?;
+        let mut verdict = self.history.read_records(|records| {
+            invariants::judge(&Evidence {
+                records,
+                binds: &binds,
+                programs: &self.programs,
+                served: SERVED,
+            })
+        })?;
+        verdict.violations.extend(self.found_by_audits().await?);
+        Ok(verdict)
     }
 
     /// Waits until the audit log has a Binding for every bound pod, or for two seconds: a Binding whose client or server

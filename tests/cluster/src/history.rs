@@ -159,9 +159,9 @@ impl History {
         question(&self.shared.lock().state)
     }
 
-    /// All records so far with their revisions.
-    pub fn records(&self) -> Vec<(i64, Record)> {
-        self.shared.lock().records.clone()
+    /// Reads something from all records so far, each with its revision.
+    pub fn read_records<T>(&self, question: impl FnOnce(&[(i64, Record)]) -> T) -> T {
+        question(&self.shared.lock().records)
     }
 
     /// Waits until `answer` gives something, looking again after every change; an error that shows the state after

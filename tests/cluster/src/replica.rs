@@ -7,6 +7,7 @@ use anyhow::Context;
 use plimsoll_controlplane::{ControlPlane, Process, User, free_port};
 
 use crate::binary;
+use crate::metrics::Metrics;
 
 /// Which program schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,7 +92,7 @@ impl Scheduler {
 }
 
 impl Replica {
-    /// Starts one. Both programs get the very same flags, as user `system:kube-scheduler`.
+    /// Starts one. Both programs get the same flags, as user `system:kube-scheduler`.
     pub(crate) fn start(
         scheduler: Scheduler,
         number: usize,
@@ -158,11 +159,18 @@ impl Replica {
         env: &[(&str, &str)],
         control_plane: &ControlPlane,
     ) -> anyhow::Result<Self> {
+        let mut args = args.to_vec();
+        if scheduler == Scheduler::KubeScheduler {
+            // Else it knows nobody who may read its metrics.
+            let kubeconfig = control_plane.server().kubeconfig(&user)?;
+            let asks = |of| format!("--{of}-kubeconfig={}", kubeconfig.display());
+            args.extend(["authentication", "authorization"].map(asks));
+        }
         let log = control_plane
             .dir()
             .path()
             .join(format!("{}-{number}.log", scheduler.name()));
-        let process = Process::spawn(scheduler.name(), &scheduler.program(control_plane)?, args, env, &log)?;
+        let process = Process::spawn(scheduler.name(), &scheduler.program(control_plane)?, &args, env, &log)?;
         Ok(Self {
             scheduler,
             user,
@@ -175,6 +183,33 @@ impl Replica {
     /// apart; the audit log does.)
     pub fn bound_any(&self, binds: &[plimsoll_controlplane::BindRequest]) -> bool {
         binds.iter().any(|bind| bind.bound() && bind.group == self.user.group)
+    }
+
+    /// What its server answers an administrator. Its certificate is its own work and is not looked at.
+    async fn get(&self, path: &str) -> anyhow::Result<Result<String, kube::Error>> {
+        let mut config = kube::Config::new(format!("https://127.0.0.1:{}", self.port).parse()?);
+        config.accept_invalid_certs = true;
+        // A standby answers 503 for good.
+        config.default_retry = false;
+        config.auth_info.token = Some(User::admin().token().into());
+        let client = kube::Client::try_from(config)?;
+        let request = http::Request::get(path).body(Vec::new())?;
+        Ok(client.request_text(request).await)
+    }
+
+    /// What it counts of its own work.
+    pub async fn metrics(&self) -> anyhow::Result<Metrics> {
+        let name = self.process.name();
+        let text = self.get("/metrics").await?;
+        Metrics::parse(&text.with_context(|| format!("{name} does not tell its metrics"))?)
+    }
+
+    /// What an audit of itself made now finds; `None` when it does not lead.
+    pub(crate) async fn audit(&self) -> anyhow::Result<Option<String>> {
+        match self.get("/debug/audit").await? {
+            Err(kube::Error::Api(status)) if status.code == 503 => Ok(None),
+            answer => Ok(Some(answer.context("no audit")?)),
+        }
     }
 
     /// SIGTERM; an error unless it ends within ten seconds. Returns the exit code.

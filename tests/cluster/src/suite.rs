@@ -31,7 +31,8 @@ pub fn say(text: &str) {
 }
 
 /// Runs one test on the shared control plane, started by the first: the cluster is emptied before it, and after it no
-/// pod may have been bound twice, no node taken past its allocatable, and no pod left pending without a reason.
+/// pod may have been bound twice, no node taken past its allocatable, no pod left pending without a reason, and no audit of
+/// a scheduler of ours find anything wrong.
 ///
 /// Without a real control plane on the machine the test is skipped, loudly.
 pub fn run<F>(test: F) -> anyhow::Result<()>

@@ -5,6 +5,11 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::case::Case;
+use crate::search::{SearchAnswer, SearchCase};
+
+mod hints;
+
+pub use hints::{ALLOWED_HINTS, AllowedHint, allowed_hint};
 
 /// An intended difference.
 #[derive(Debug, Clone, Copy)]
@@ -15,38 +20,95 @@ pub struct Allowed {
 }
 
 /// Every intended difference.
-pub const ALLOWED: [Allowed; 2] = [
+pub const ALLOWED: [Allowed; 3] = [
     Allowed {
         line: "Sums of requests cannot wrap around.",
         applies: |case, _| sums_wrap(case),
     },
     Allowed {
         line: "A preferred node-affinity term that cannot be parsed counts for nothing.",
-        applies: |_, upstream| {
-            upstream
-                .failure
-                .as_ref()
-                .is_some_and(|failure| failure.starts_with("running PreScore plugin \"NodeAffinity\":"))
-        },
+        applies: |_, upstream| upstream.failure.as_deref().is_some_and(preferred_term_fails),
+    },
+    Allowed {
+        line: WHOLE_PODS,
+        applies: |case, _| resizes_whole_pods_behind_their_gate(case, &case.pods),
     },
 ];
+
+const WHOLE_PODS: &str = "Requests of a pod as a whole count whatever the gates `PodLevelResources` and \
+                          `InPlacePodLevelResourcesVerticalScaling` say.";
+
+/// Whether some of the pods is resized as a whole though the gate for that is off.
+fn resizes_whole_pods_behind_their_gate<'a>(case: &Case, pods: impl IntoIterator<Item = &'a Value>) -> bool {
+    let resized =
+        |pod: &Value| pod["status"]["resources"].is_object() || pod["status"]["allocatedResources"].is_object();
+    case.feature_gates.get("InPlacePodLevelResourcesVerticalScaling") == Some(&false) && pods.into_iter().any(resized)
+}
 
 /// The intended difference that a case shows, if it does.
 pub fn allowed(case: &Case, upstream: &Answer) -> Option<&'static Allowed> {
     ALLOWED.iter().find(|allowed| (allowed.applies)(case, upstream))
 }
 
+fn preferred_term_fails(failure: &str) -> bool {
+    failure.starts_with("running PreScore plugin \"NodeAffinity\":")
+}
+
+/// An intended difference in which nodes are found.
+#[derive(Debug, Clone, Copy)]
+pub struct AllowedSearch {
+    /// What docs/differences.md says of it, word for word.
+    pub line: &'static str,
+    applies: fn(&SearchCase, &SearchAnswer) -> bool,
+}
+
+/// Every intended difference in which nodes are found.
+pub const ALLOWED_SEARCHES: [AllowedSearch; 4] = [
+    AllowedSearch {
+        line: ALLOWED[0].line,
+        applies: |case, _| {
+            case.pods.iter().any(|pod| {
+                sums_wrap(&Case {
+                    pod: pod.clone(),
+                    ..case.cluster.clone()
+                })
+            })
+        },
+    },
+    AllowedSearch {
+        line: ALLOWED[1].line,
+        applies: |_, upstream| {
+            let mut searches = upstream.searches.iter().flatten();
+            searches.any(|search| search.failure.as_deref().is_some_and(preferred_term_fails))
+        },
+    },
+    AllowedSearch {
+        line: WHOLE_PODS,
+        applies: |case, _| resizes_whole_pods_behind_their_gate(&case.cluster, &case.cluster.pods),
+    },
+    AllowedSearch {
+        line: "All nodes are looked at, whatever the size of the cluster, unless `percentageOfNodesToScore` is written in \
+               the configuration; a written 0 is kube-scheduler's adaptive share.",
+        applies: |case, _| !case.cluster.config.to_string().contains("percentageOfNodesToScore"),
+    },
+];
+
+/// The intended difference that a search shows, if it does.
+pub fn allowed_search(case: &SearchCase, upstream: &SearchAnswer) -> Option<&'static AllowedSearch> {
+    ALLOWED_SEARCHES
+        .iter()
+        .find(|allowed| (allowed.applies)(case, upstream))
+}
+
 /// Whether amounts that are added up somewhere leave 64 bits: those of a node's pods, the pod and those nominated to the
 /// node; or within one pod.
 fn sums_wrap(case: &Case) -> bool {
-    let pods: Vec<Pod> = case.pods.iter().chain([&case.pod]).filter_map(decoded).collect();
+    let pods: Vec<Pod> = case.pods.iter().filter_map(decoded).collect();
+    let new = decoded(&case.pod);
     let on_node = |name: Option<&str>| {
+        let there = |pod: &&Pod| pod.node_name().or(pod.status.nominated_node_name.as_deref()) == name;
         let mut sums = [0_i128; 3];
-        for pod in &pods {
-            let elsewhere = pod.node_name().or(pod.status.nominated_node_name.as_deref()) != name;
-            if pod.uid.as_str() != "pod" && elsewhere {
-                continue;
-            }
+        for pod in pods.iter().filter(there).chain(&new) {
             for (sum, amount) in sums.iter_mut().zip(everything(pod)) {
                 *sum += amount;
             }
@@ -96,8 +158,10 @@ mod tests {
     #[test]
     fn every_intended_difference_is_documented() {
         let document = include_str!("../../../docs/differences.md");
-        for allowed in &ALLOWED {
-            assert!(document.contains(&format!("| {} |", allowed.line)), "{}", allowed.line);
+        let lines = ALLOWED.iter().map(|allowed| allowed.line);
+        let lines = lines.chain(ALLOWED_SEARCHES.iter().map(|allowed| allowed.line));
+        for line in lines.chain(ALLOWED_HINTS.iter().map(|allowed| allowed.line)) {
+            assert!(document.contains(&format!("| {line} |")), "{line}");
         }
     }
 

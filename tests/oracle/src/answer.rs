@@ -7,22 +7,31 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Answer {
     /// Why there is no answer, such as a configuration that is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// An internal failure that would end the attempt.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// The pod is turned away as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_filter: Option<Verdict>,
     /// The nodes that the pre-filters leave, when they name the only ones that will do.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub restricted: Option<Vec<String>>,
     /// By node.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub verdicts: BTreeMap<String, Verdict>,
     /// What users read when no node passes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fit_error: Option<String>,
     /// Plugins that turned the pod away when no node passes, sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rejectors: Vec<String>,
     /// By plugin and node; none when nothing was scored.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scores: Option<BTreeMap<String, BTreeMap<String, Score>>>,
     /// By node.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub totals: Option<BTreeMap<String, i64>>,
 }
 

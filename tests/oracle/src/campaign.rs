@@ -13,13 +13,9 @@ use std::thread;
 
 use anyhow::{Context, anyhow};
 
-use crate::allowed::allowed;
 use crate::answer::Answer;
-use crate::case::Case;
-use crate::compare::{Difference, differences};
-use crate::coverage::Coverage;
-use crate::generate::case;
-use crate::ours::judge;
+use crate::compare::Difference;
+use crate::question::{Coverage, Question};
 use crate::shrink::shrink;
 use crate::upstream::{Answers, Questions, Upstream};
 
@@ -27,46 +23,50 @@ use crate::upstream::{Answers, Questions, Upstream};
 const IN_FLIGHT: usize = 64;
 /// Cases between two signs of life.
 const PROGRESS: u64 = 10_000;
+/// Differences told of one case.
+const DIFFERENCES_SHOWN: usize = 20;
 /// Cases tried to make one smaller.
 const SHRINKING: usize = 4000;
 
 /// What a campaign found.
-#[derive(Debug, Default)]
-pub struct Report {
+#[derive(Debug)]
+pub struct Report<Q: Question> {
     /// What was exercised.
-    pub coverage: Coverage,
+    pub coverage: Q::Coverage,
     /// How many cases showed each intended difference, by its line in docs/differences.md.
     pub allowed: BTreeMap<&'static str, u64>,
     /// The first case of each kind of difference that is not intended.
-    pub mismatches: Vec<Mismatch>,
+    pub mismatches: Vec<Mismatch<Q>>,
 }
 
 /// A case in which the sides differ and should not.
 #[derive(Debug)]
-pub struct Mismatch {
+pub struct Mismatch<Q: Question> {
     /// Its number among the cases of the seed.
     pub number: u64,
     /// How many cases had a difference of this kind.
     pub cases: u64,
     /// The smallest case found that still shows the first of the differences.
-    pub smallest: Case,
+    pub smallest: Q,
+    /// What upstream says of it.
+    pub upstream: Q::Answer,
     /// How the sides differ in the smallest case.
     pub differences: Vec<Difference>,
 }
 
 /// Compares the cases with these numbers of a seed, `jobs` at a time. Signs of life go to `out`.
-pub fn run(
+pub fn run<Q: Question>(
     program: &Path,
     seed: u64,
     numbers: Range<u64>,
     jobs: usize,
     out: &mut (dyn Write + Send),
-) -> anyhow::Result<Report> {
+) -> anyhow::Result<Report<Q>> {
     let jobs = u64::try_from(jobs.max(1))?;
     let done = AtomicU64::new(0);
     let total = numbers.end.saturating_sub(numbers.start);
     let out = Mutex::new(out);
-    let mut findings = Findings::default();
+    let mut findings = Findings::<Q>::default();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs)
             .map(|job| {
@@ -93,40 +93,49 @@ pub fn run(
 }
 
 /// Our answer to one case and upstream's.
-pub fn answers(program: &Path, case: &Case) -> anyhow::Result<(Answer, Answer)> {
-    let (_process, mut questions, mut answers) = Upstream::start(program, &[])?;
+pub fn answers<Q: Question>(program: &Path, case: &Q) -> anyhow::Result<(Q::Answer, Q::Answer)> {
+    let (_process, mut questions, mut answers) = Upstream::start(program, Q::MODE)?;
     questions.ask(case)?;
-    Ok((judge(case), answers.next()?))
+    Ok((case.judge(), answers.next()?))
 }
 
 /// Those of a seed's cases that hold objects which the API server would not take, with its reasons.
-pub fn invalid(program: &Path, seed: u64, numbers: Range<u64>) -> anyhow::Result<Vec<(u64, String)>> {
+pub fn invalid<Q: Question>(program: &Path, seed: u64, numbers: Range<u64>) -> anyhow::Result<Vec<(u64, String)>> {
     let (_process, mut questions, mut answers) = Upstream::start(program, &["--validate"])?;
     let mut found = Vec::new();
     for number in numbers {
-        questions.ask(&case(seed, number))?;
-        if let Some(reasons) = answers.next()?.error {
+        questions.ask(&Q::generate(seed, number).objects())?;
+        if let Some(reasons) = answers.next::<Answer>()?.error {
             found.push((number, reasons));
         }
     }
     Ok(found)
 }
 
-#[derive(Default)]
-struct Findings {
-    coverage: Coverage,
+struct Findings<Q: Question> {
+    coverage: Q::Coverage,
     allowed: BTreeMap<&'static str, u64>,
     /// By kind of difference: the first case and how many there were.
-    mismatches: BTreeMap<String, (u64, Case, u64)>,
+    mismatches: BTreeMap<String, (u64, Q, u64)>,
 }
 
-fn work(
+impl<Q: Question> Default for Findings<Q> {
+    fn default() -> Self {
+        Self {
+            coverage: Q::Coverage::default(),
+            allowed: BTreeMap::new(),
+            mismatches: BTreeMap::new(),
+        }
+    }
+}
+
+fn work<Q: Question>(
     program: &Path,
     seed: u64,
     numbers: impl Iterator<Item = u64> + Send,
     progress: impl Fn(),
-) -> anyhow::Result<Findings> {
-    let (_process, questions, mut answers) = Upstream::start(program, &[])?;
+) -> anyhow::Result<Findings<Q>> {
+    let (_process, questions, mut answers) = Upstream::start(program, Q::MODE)?;
     let (asked, to_compare) = sync_channel(IN_FLIGHT);
     thread::scope(|scope| {
         let asking = scope.spawn(move || ask(questions, seed, numbers, &asked));
@@ -137,14 +146,14 @@ fn work(
     })
 }
 
-fn ask(
+fn ask<Q: Question>(
     mut questions: Questions,
     seed: u64,
     numbers: impl Iterator<Item = u64>,
-    asked: &SyncSender<(u64, Case)>,
+    asked: &SyncSender<(u64, Q)>,
 ) -> anyhow::Result<()> {
     for number in numbers {
-        let case = case(seed, number);
+        let case = Q::generate(seed, number);
         questions.ask(&case)?;
         if asked.send((number, case)).is_err() {
             break;
@@ -153,26 +162,31 @@ fn ask(
     Ok(())
 }
 
-fn compare(asked: &Receiver<(u64, Case)>, answers: &mut Answers, progress: impl Fn()) -> anyhow::Result<Findings> {
-    let mut findings = Findings::default();
+fn compare<Q: Question>(
+    asked: &Receiver<(u64, Q)>,
+    answers: &mut Answers,
+    progress: impl Fn(),
+) -> anyhow::Result<Findings<Q>> {
+    let mut findings = Findings::<Q>::default();
     while let Ok((number, case)) = asked.recv() {
-        let ours = judge(&case);
+        let ours = case.judge();
         let upstream = answers.next().with_context(|| format!("case {number}"))?;
         findings.coverage.count(&upstream);
-        if let Some(first) = differences(&ours, &upstream).into_iter().next() {
-            if let Some(allowed) = allowed(&case, &upstream) {
-                *findings.allowed.entry(allowed.line).or_default() += 1;
-            } else {
-                let entry = findings.mismatches.entry(first.what).or_insert((number, case, 0));
-                entry.2 += 1;
-            }
+        let compared = case.compare(&ours, &upstream);
+        for line in compared.intended {
+            *findings.allowed.entry(line).or_default() += 1;
+        }
+        let told = if Q::INDEPENDENT { usize::MAX } else { 1 };
+        for difference in compared.unlisted.into_iter().take(told) {
+            let entry = findings.mismatches.entry(difference.what);
+            entry.or_insert_with(|| (number, case.clone(), 0)).2 += 1;
         }
         progress();
     }
     Ok(findings)
 }
 
-impl Findings {
+impl<Q: Question> Findings<Q> {
     fn add(&mut self, other: Self) {
         self.coverage.add(&other.coverage);
         for (line, count) in other.allowed {
@@ -194,28 +208,26 @@ impl Findings {
         }
     }
 
-    fn report(self, program: &Path) -> anyhow::Result<Report> {
+    fn report(self, program: &Path) -> anyhow::Result<Report<Q>> {
         let mut mismatches = Vec::new();
         if !self.mismatches.is_empty() {
-            let (_process, mut questions, mut answers) = Upstream::start(program, &[])?;
+            let (_process, mut questions, mut answers) = Upstream::start(program, Q::MODE)?;
             for (what, (number, case, cases)) in self.mismatches {
-                let mut compare = |case: &Case| {
+                let mut ask = |case: &Q| {
                     questions.ask(case)?;
                     let upstream = answers.next()?;
-                    let found = differences(&judge(case), &upstream);
-                    anyhow::Ok(if allowed(case, &upstream).is_some() {
-                        Vec::new()
-                    } else {
-                        found
-                    })
+                    let compared = case.compare(&case.judge(), &upstream);
+                    anyhow::Ok((upstream, compared.unlisted))
                 };
-                let shows = |case: &Case| Ok(compare(case)?.iter().any(|found| found.what == what));
+                let told = if Q::INDEPENDENT { usize::MAX } else { 1 };
+                let shows = |case: &Q| Ok(ask(case)?.1.iter().take(told).any(|found| found.what == what));
                 let smallest = shrink(&case, SHRINKING, shows)?;
-                let differences = compare(&smallest)?;
+                let (upstream, differences) = ask(&smallest)?;
                 mismatches.push(Mismatch {
                     number,
                     cases,
                     smallest,
+                    upstream,
                     differences,
                 });
             }
@@ -228,7 +240,7 @@ impl Findings {
     }
 }
 
-impl fmt::Display for Report {
+impl<Q: Question> fmt::Display for Report<Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.coverage)?;
         for (line, cases) in &self.allowed {
@@ -241,18 +253,31 @@ impl fmt::Display for Report {
     }
 }
 
-impl fmt::Display for Mismatch {
+impl<Q: Question> fmt::Display for Mismatch<Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "MISMATCH in {} cases, case {} the first, shrunk:",
-            self.cases, self.number
+            "MISMATCH in {} cases, case {} the first, shrunk; a row of {} in tests/oracle/tests/table.rs:",
+            self.cases,
+            self.number,
+            Q::TABLE
         )?;
-        for difference in &self.differences {
-            writeln!(f, "  {difference}")?;
+        for difference in self.differences.iter().take(DIFFERENCES_SHOWN) {
+            writeln!(f, "    // {difference}")?;
         }
-        // A file of tests/oracle/cases as it stands.
-        let text = serde_json::to_string(&self.smallest).map_err(|_| fmt::Error)?;
-        writeln!(f, "{text}")
+        write!(
+            f,
+            "{}",
+            row(&self.smallest, &self.upstream, &self.differences).map_err(|_| fmt::Error)?
+        )
     }
+}
+
+/// A case and upstream's answer as a row of the table of cases.
+pub fn row<Q: Question>(case: &Q, upstream: &Q::Answer, differences: &[Difference]) -> anyhow::Result<String> {
+    let case = serde_json::to_string(case)?;
+    let upstream = Q::abridge(serde_json::to_value(upstream)?, differences);
+    Ok(format!(
+        "    (\n        r#\"{case}\"#,\n        r#\"{upstream}\"#,\n    ),\n"
+    ))
 }

@@ -3,11 +3,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::allowed::allowed;
+use crate::answer::Answer;
+use crate::compare::differences;
+use crate::coverage::Verdicts;
+use crate::question::{Comparison, Question};
+
 /// A cluster as the API server holds it, and one pod to place; every object in the API's own JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Case {
-    /// A `KubeSchedulerConfiguration` with one profile.
+    /// A `KubeSchedulerConfiguration`. The profile with the pod's scheduler name is used.
     pub config: Value,
     /// Gates that differ from their defaults.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -34,4 +40,31 @@ pub struct Case {
     pub stateful_sets: Vec<Value>,
     /// The pod to place.
     pub pod: Value,
+}
+
+impl Question for Case {
+    type Answer = Answer;
+    type Coverage = Verdicts;
+
+    const MODE: &'static [&'static str] = &[];
+    const INDEPENDENT: bool = false;
+    const TABLE: &'static str = "VERDICTS";
+
+    fn generate(seed: u64, number: u64) -> Self {
+        crate::generate::case(seed, number)
+    }
+
+    fn judge(&self) -> Answer {
+        crate::ours::judge(self)
+    }
+
+    fn compare(&self, ours: &Answer, upstream: &Answer) -> Comparison {
+        let unlisted = differences(ours, upstream);
+        let allowed = allowed(self, upstream).filter(|_| !unlisted.is_empty());
+        Comparison::of(unlisted, allowed.map(|allowed| allowed.line))
+    }
+
+    fn objects(&self) -> Case {
+        self.clone()
+    }
 }

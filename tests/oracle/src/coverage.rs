@@ -2,10 +2,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::answer::Answer;
+use crate::question::Coverage;
 
 /// How many cases made each plugin say something.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Coverage {
+pub struct Verdicts {
     /// Cases.
     pub cases: u64,
     /// Cases in which two nodes or more were scored.
@@ -24,9 +25,8 @@ pub struct Coverage {
     pub failures: u64,
 }
 
-impl Coverage {
-    /// Counts a case by what upstream said of it.
-    pub fn count(&mut self, upstream: &Answer) {
+impl Coverage<Answer> for Verdicts {
+    fn count(&mut self, upstream: &Answer) {
         self.cases += 1;
         self.ranked += u64::from(upstream.totals.as_ref().is_some_and(|totals| totals.len() > 1));
         self.unschedulable += u64::from(upstream.fit_error.is_some());
@@ -52,8 +52,7 @@ impl Coverage {
         }
     }
 
-    /// Adds what another worker counted.
-    pub fn add(&mut self, other: &Self) {
+    fn add(&mut self, other: &Self) {
         self.cases += other.cases;
         self.ranked += other.ranked;
         self.unschedulable += other.unschedulable;
@@ -71,7 +70,7 @@ impl Coverage {
     }
 }
 
-impl fmt::Display for Coverage {
+impl fmt::Display for Verdicts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             cases,

@@ -16,7 +16,10 @@ mod quantity;
 mod spread;
 mod workload;
 
+pub(crate) use labels::of_pod as pod_labels;
 use pod::Stage;
+pub(crate) use pod::toleration;
+pub(crate) use quantity::request;
 
 /// What kind of cluster it is.
 #[derive(Debug, Clone, Copy)]
@@ -29,7 +32,7 @@ struct Shape {
 }
 
 /// The case with this number among those of a seed; the same each time.
-pub fn case(seed: u64, number: u64) -> Case {
+pub(crate) fn case(seed: u64, number: u64) -> Case {
     let mut dice = Dice::new(seed, number);
     let dice = &mut dice;
     let shape = Shape {
@@ -37,18 +40,7 @@ pub fn case(seed: u64, number: u64) -> Case {
         roomy: dice.percent(60),
         alike: dice.percent(40),
     };
-    let feature_gates = config::feature_gates(dice);
-    let mut case = Case {
-        config: config::config(dice, shape.nodes),
-        pod: pod::pod(dice, "pod", Stage::New, shape),
-        feature_gates,
-        ..Case::default()
-    };
-    if case.feature_gates.contains_key("TaintTolerationComparisonOperators") {
-        pod::compare_taints(dice, &mut case.pod);
-    }
-    workload::add_namespaces(dice, &mut case);
-    workload::add_workloads(dice, &mut case);
+    let mut case = without_nodes(dice, shape);
     for number in 0..shape.nodes {
         let name = format!("n{number}");
         add_pods(dice, &mut case, &name, shape);
@@ -62,6 +54,92 @@ pub fn case(seed: u64, number: u64) -> Case {
         case.pod["status"]["nominatedNodeName"] = json!(format!("n{}", dice.below(shape.nodes + 1)));
     }
     case
+}
+
+/// A configuration, a pod to place, and what is listed for it.
+fn without_nodes(dice: &mut Dice, shape: Shape) -> Case {
+    let feature_gates = config::feature_gates(dice);
+    let mut case = Case {
+        config: config::config(dice, shape.nodes),
+        pod: pod::pod(dice, "pod", Stage::New, shape),
+        feature_gates,
+        ..Case::default()
+    };
+    if case.feature_gates.contains_key("TaintTolerationComparisonOperators") {
+        pod::compare_taints(dice, &mut case.pod);
+    }
+    if dice.percent(12) {
+        config::add_profiles(dice, &mut case, shape.nodes);
+    }
+    workload::add_namespaces(dice, &mut case);
+    workload::add_workloads(dice, &mut case);
+    case
+}
+
+/// What kind of cluster a change is in: few nodes, which are not there themselves.
+const OF_CHANGES: Shape = Shape {
+    nodes: 2,
+    roomy: false,
+    alike: true,
+};
+
+/// A case for a change: nothing but the pod that waits, its configuration and what is listed for it.
+pub(crate) fn surroundings(dice: &mut Dice) -> Case {
+    without_nodes(dice, OF_CHANGES)
+}
+
+/// A pod on a node, nominated to one, or neither.
+pub(crate) fn any_pod(dice: &mut Dice) -> Value {
+    let stage = match dice.below(10) {
+        0..7 => Stage::On("n0"),
+        7 | 8 => Stage::Nominated("n0"),
+        _ => Stage::New,
+    };
+    pod::pod(dice, "other", stage, OF_CHANGES)
+}
+
+/// A node that has about what the pod asks for.
+pub(crate) fn any_node(dice: &mut Dice, pod: &Value) -> Value {
+    let mut node = node::node(dice, "n0", OF_CHANGES);
+    node["status"]["allocatable"] = node_sized(dice, pod);
+    node["status"]["capacity"] = node["status"]["allocatable"].clone();
+    node
+}
+
+/// What a node may have to give to the pod: about what it asks for, or anything.
+pub(crate) fn node_sized(dice: &mut Dice, pod: &Value) -> Value {
+    let mut asked = Sums::default();
+    asked.add(pod);
+    Value::Object(node::allocatable(dice, OF_CHANGES, asked.pods, &asked.amounts))
+}
+
+/// A large cluster of nodes that differ little, with few pods on them.
+pub(crate) fn large(dice: &mut Dice, nodes: usize) -> Case {
+    let shape = Shape {
+        nodes,
+        roomy: dice.percent(85),
+        alike: dice.percent(40),
+    };
+    let mut case = without_nodes(dice, shape);
+    for number in 0..nodes {
+        let name = format!("n{number}");
+        if dice.percent(25) {
+            case.pods
+                .push(pod::pod(dice, &format!("{name}-0"), Stage::On(&name), shape));
+        }
+        add_node(dice, &mut case, &name, shape);
+    }
+    case
+}
+
+/// One more pod to place, in a cluster of so many nodes.
+pub(crate) fn another(dice: &mut Dice, name: &str, nodes: usize) -> Value {
+    let shape = Shape {
+        nodes,
+        roomy: true,
+        alike: false,
+    };
+    pod::pod(dice, name, Stage::New, shape)
 }
 
 fn add_pods(dice: &mut Dice, case: &mut Case, node: &str, shape: Shape) {

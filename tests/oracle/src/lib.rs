@@ -1,13 +1,16 @@
 //! Upstream's own plugins against ours, on random clusters.
 //!
 //! ```text
-//!  generate::case(seed, number) ──► Case (plain Kubernetes JSON) ──► upstream/ (Go: kube-scheduler's plugins) ──► Answer
-//!                                     └──► ours: decoders, engine, plugins ──► Answer ──► compare ──► shrink
+//!  Question::generate(seed, number) ──► case (plain Kubernetes JSON) ──► upstream/ (Go: kube-scheduler's own) ──► answer
+//!                                         └──► Question::judge: decoders, engine, plugins ──► answer ──► compare ──► shrink
 //! ```
 //!
-//! Each case is a cluster that an API server could hold, a configuration and one pod. Compared are the verdict on each
-//! node (code, reasons, plugin), the nodes that pre-filters leave, raw and normalised scores, totals, the message users
-//! read and the plugins held responsible. Whatever differs is a mismatch, save what [`allowed`] lists.
+//! There are three questions. A [`Case`] is a cluster that an API server could hold, a configuration and one pod: compared
+//! are the verdict on each node (code, reasons, plugin), the nodes that pre-filters leave, raw and normalised scores,
+//! totals, the message users read and the plugins held responsible. A [`HintCase`] is a change of a pod or a node while
+//! a pod waits: compared are the events that it stands for, and by plugin whether it hears of them and what it answers. A
+//! [`SearchCase`] is a large cluster of which a share is looked at: compared are the nodes found and looked at, pod after
+//! pod, and the choice. Whatever differs is a mismatch, save what [`allowed`] lists.
 
 pub mod allowed;
 mod answer;
@@ -17,14 +20,18 @@ mod compare;
 mod coverage;
 mod dice;
 mod generate;
+mod hints;
 mod ours;
+mod question;
+mod search;
 mod shrink;
 mod upstream;
 
 pub use answer::{Answer, Score, Verdict};
 pub use case::Case;
 pub use compare::{Difference, differences};
-pub use coverage::Coverage;
-pub use generate::case;
-pub use ours::judge;
+pub use coverage::Verdicts;
+pub use hints::{HintAnswer, HintCase, HintDifference, Hints, hint_differences};
+pub use question::{Comparison, Coverage, Question};
+pub use search::{Search, SearchAnswer, SearchCase, Searches};
 pub use upstream::{Availability, find};

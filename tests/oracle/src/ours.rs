@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use plimsoll_config::{FeatureGates, Gate};
 use plimsoll_engine::{Engine, PluginScores, Trial};
-use plimsoll_framework::{Profile, Status};
+use plimsoll_framework::{Profile, Profiles, Status};
 use plimsoll_model::{
     Change, Delta, Moment, Pod, Seq, WorkloadKind, decode_namespace, decode_node, decode_pod, decode_workload_selector,
 };
@@ -17,43 +17,18 @@ use crate::answer::{Answer, Score, Verdict};
 use crate::case::Case;
 
 /// What Plimsoll makes of a case; a panic is an error like any other.
-pub fn judge(case: &Case) -> Answer {
-    let outcome = catch_unwind(AssertUnwindSafe(|| try_case(case)));
-    outcome
-        .unwrap_or_else(|_| Err(anyhow!("panic, see standard error")))
-        .unwrap_or_else(|error| Answer {
-            error: Some(format!("{error:#}")),
+pub(crate) fn judge(case: &Case) -> Answer {
+    guarded(
+        || try_case(case),
+        |error| Answer {
+            error: Some(error),
             ..Answer::default()
-        })
+        },
+    )
 }
 
 fn try_case(case: &Case) -> anyhow::Result<Answer> {
-    let gates = gates(case)?;
-    let config = plimsoll_config::load(&case.config.to_string(), &gates)?;
-    let profile = config.profiles.first().context("no profile")?;
-    let profile = Profile::assemble(profile, &plimsoll_plugins::registry(), &gates)?;
-    let mut cluster = Cluster::new(profile);
-    for namespace in &case.namespaces {
-        let new = Some(Arc::new(decode_namespace(&bytes(namespace))?));
-        cluster.tell(Delta::NamespaceChanged { old: None, new });
-    }
-    for (kind, objects) in [
-        (WorkloadKind::Service, &case.services),
-        (WorkloadKind::ReplicationController, &case.replication_controllers),
-        (WorkloadKind::ReplicaSet, &case.replica_sets),
-        (WorkloadKind::StatefulSet, &case.stateful_sets),
-    ] {
-        for object in objects {
-            let new = Some(Arc::new(decode_workload_selector(kind, &bytes(object))?));
-            cluster.tell(Delta::WorkloadSelectorChanged { old: None, new });
-        }
-    }
-    for node in &case.nodes {
-        cluster.tell(Delta::NodeAdded(Arc::new(decode_node(&bytes(node))?)));
-    }
-    for pod in &case.pods {
-        cluster.tell(Delta::PodAdded(decoded(pod)?));
-    }
+    let mut cluster = Cluster::of(case, |_| {})?;
     let pod = decoded(&case.pod)?;
     cluster.tell(Delta::PodAdded(Arc::clone(&pod)));
     let trial = cluster
@@ -61,6 +36,19 @@ fn try_case(case: &Case) -> anyhow::Result<Answer> {
         .try_out(&pod, Moment::ZERO)
         .context("no profile has the pod's scheduler name")?;
     Ok(answer(&trial))
+}
+
+/// The profiles of a configuration, put together as at the start of a scheduler.
+pub(crate) fn profiles(case: &Case) -> anyhow::Result<Vec<Arc<Profile>>> {
+    let gates = gates(case)?;
+    let config = plimsoll_config::load(&case.config.to_string(), &gates)?;
+    let share = config.percentage_of_nodes_to_score;
+    Ok(Profiles::assemble(
+        &config.profiles,
+        share,
+        &plimsoll_plugins::registry(),
+        &gates,
+    )?)
 }
 
 fn gates(case: &Case) -> anyhow::Result<FeatureGates> {
@@ -72,32 +60,65 @@ fn gates(case: &Case) -> anyhow::Result<FeatureGates> {
     Ok(gates)
 }
 
-struct Cluster {
-    engine: Engine,
+/// An engine that has been told of a case's objects, all but the pod to place.
+pub(crate) struct Cluster {
+    pub(crate) engine: Engine,
     seq: Seq,
 }
 
 impl Cluster {
-    fn new(profile: Profile) -> Self {
-        Self {
-            engine: Engine::new(vec![Arc::new(profile)], 0),
+    pub(crate) fn of(case: &Case, mut adapt: impl FnMut(&mut Profile)) -> anyhow::Result<Self> {
+        let mut profiles = profiles(case)?;
+        // Nobody else has them yet.
+        profiles.iter_mut().filter_map(Arc::get_mut).for_each(&mut adapt);
+        let mut cluster = Self {
+            engine: Engine::new(profiles, 0),
             seq: Seq::ZERO,
+        };
+        for namespace in &case.namespaces {
+            let new = Some(Arc::new(decode_namespace(&bytes(namespace))?));
+            cluster.tell(Delta::NamespaceChanged { old: None, new });
         }
+        for (kind, objects) in [
+            (WorkloadKind::Service, &case.services),
+            (WorkloadKind::ReplicationController, &case.replication_controllers),
+            (WorkloadKind::ReplicaSet, &case.replica_sets),
+            (WorkloadKind::StatefulSet, &case.stateful_sets),
+        ] {
+            for object in objects {
+                let new = Some(Arc::new(decode_workload_selector(kind, &bytes(object))?));
+                cluster.tell(Delta::WorkloadSelectorChanged { old: None, new });
+            }
+        }
+        for node in &case.nodes {
+            cluster.tell(Delta::NodeAdded(Arc::new(decode_node(&bytes(node))?)));
+        }
+        for pod in &case.pods {
+            cluster.tell(Delta::PodAdded(decoded(pod)?));
+        }
+        Ok(cluster)
     }
 
-    fn tell(&mut self, delta: Delta) {
+    pub(crate) fn tell(&mut self, delta: Delta) {
         self.seq = self.seq.next();
         let change = Change { seq: self.seq, delta };
         self.engine.apply(&change, Moment::ZERO, &mut Vec::new());
     }
 }
 
-fn bytes(object: &Value) -> Vec<u8> {
+pub(crate) fn bytes(object: &Value) -> Vec<u8> {
     object.to_string().into_bytes()
 }
 
-fn decoded(pod: &Value) -> anyhow::Result<Arc<Pod>> {
+pub(crate) fn decoded(pod: &Value) -> anyhow::Result<Arc<Pod>> {
     Ok(Arc::new(decode_pod(&bytes(pod))?))
+}
+
+/// What a judgement comes to, with its errors and panics told in an answer of their own.
+pub(crate) fn guarded<A>(judge: impl FnOnce() -> anyhow::Result<A>, refusal: impl FnOnce(String) -> A) -> A {
+    catch_unwind(AssertUnwindSafe(judge))
+        .unwrap_or_else(|_| Err(anyhow!("panic, see standard error")))
+        .unwrap_or_else(|error| refusal(format!("{error:#}")))
 }
 
 fn answer(trial: &Trial) -> Answer {

@@ -1,8 +1,8 @@
 //! Makes a case smaller while it still shows the same difference.
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-use crate::case::Case;
 
 /// Fields without which an object would be none that the API server could hold.
 const NEEDED: [&str; 27] = [
@@ -39,14 +39,12 @@ const NEEDED: [&str; 27] = [
 const NEVER_EMPTY: [&str; 4] = ["containers", "nodeSelectorTerms", "values", "profiles"];
 
 /// The smallest case found for which `shows` still holds. Tries at most `budget` cases.
-pub(crate) fn shrink(
-    case: &Case,
+pub(crate) fn shrink<Q: Serialize + DeserializeOwned>(
+    case: &Q,
     budget: usize,
-    mut shows: impl FnMut(&Case) -> anyhow::Result<bool>,
-) -> anyhow::Result<Case> {
-    let Ok(mut smallest) = serde_json::to_value(case) else {
-        return Ok(case.clone());
-    };
+    mut shows: impl FnMut(&Q) -> anyhow::Result<bool>,
+) -> anyhow::Result<Q> {
+    let mut smallest = serde_json::to_value(case)?;
     let mut left = budget;
     loop {
         let mut removed = false;
@@ -57,7 +55,7 @@ pub(crate) fn shrink(
             if !cut.apply(&mut candidate) {
                 continue;
             }
-            let Ok(smaller) = serde_json::from_value::<Case>(candidate.clone()) else {
+            let Ok(smaller) = serde_json::from_value::<Q>(candidate.clone()) else {
                 continue;
             };
             if left == 0 {
@@ -145,6 +143,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::case::Case;
 
     #[test]
     fn what_does_not_matter_is_left_out_and_what_an_object_needs_is_kept() {

@@ -5,9 +5,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, ensure};
-
-use crate::answer::Answer;
-use crate::case::Case;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// Whether this machine can build the program.
 #[derive(Debug)]
@@ -65,7 +64,7 @@ impl Drop for Upstream {
 }
 
 impl Questions {
-    pub(crate) fn ask(&mut self, case: &Case) -> anyhow::Result<()> {
+    pub(crate) fn ask(&mut self, case: &impl Serialize) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(case)?;
         line.push(b'\n');
         self.0.write_all(&line).context("kube-scheduler's plugins are gone")
@@ -73,7 +72,7 @@ impl Questions {
 }
 
 impl Answers {
-    pub(crate) fn next(&mut self) -> anyhow::Result<Answer> {
+    pub(crate) fn next<A: DeserializeOwned>(&mut self) -> anyhow::Result<A> {
         let mut line = String::new();
         ensure!(self.0.read_line(&mut line)? > 0, "kube-scheduler's plugins are gone");
         serde_json::from_str(&line).with_context(|| format!("reading {line}"))

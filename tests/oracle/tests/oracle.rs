@@ -1,15 +1,12 @@
-//! Random cases against kube-scheduler's own plugins, and every case that ever showed a difference.
+//! Random cases against kube-scheduler's own plugins.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use plimsoll_oracle::{Availability, Case, campaign, case, differences, find};
+use plimsoll_oracle::{Availability, Case, HintCase, Question, SearchCase, campaign, find};
 
-/// As many as `make test` promises; debug code does a tenth of them in the same time.
-const CASES: u64 = 20_000;
-const CASES_IN_DEBUG: u64 = 2000;
 const SEED: u64 = 1;
 
 fn say(text: &str) {
@@ -30,42 +27,48 @@ fn upstream() -> anyhow::Result<Option<PathBuf>> {
     }
 }
 
-#[test]
-fn random_cases_come_out_as_upstreams_own_plugins_have_them() -> anyhow::Result<()> {
+/// Compares so many cases; debug code does a tenth of them in the same time.
+fn compare<Q: Question>(ask: &str, cases: u64) -> anyhow::Result<()> {
     let Some(program) = upstream()? else { return Ok(()) };
     // `make test` brings an optimised program, since building one from within a test would compile half of it anew.
     if let Some(optimised) = std::env::var_os("PLIMSOLL_ORACLE") {
-        let arguments = ["--cases", &CASES.to_string(), "--seed", &SEED.to_string()];
+        let arguments = ["--ask", ask, "--cases", &cases.to_string(), "--seed", &SEED.to_string()];
         let status = Command::new(&optimised).args(arguments).status();
         let status = status.with_context(|| format!("PLIMSOLL_ORACLE={}", optimised.display()))?;
         ensure!(status.success(), "there are differences, see above");
         return Ok(());
     }
-    let report = campaign::run(&program, SEED, 0..CASES_IN_DEBUG, 1, &mut std::io::stderr())?;
+    let report = campaign::run::<Q>(&program, SEED, 0..cases / 10, 1, &mut std::io::stderr())?;
     say(&report.to_string());
     ensure!(report.mismatches.is_empty(), "there are differences, see above");
     Ok(())
 }
 
 #[test]
-fn cases_that_once_differed_do_so_no_more() -> anyhow::Result<()> {
-    let Some(program) = upstream()? else { return Ok(()) };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.display();
-        let case: Case = serde_json::from_slice(&std::fs::read(&path)?).with_context(|| name.to_string())?;
-        let (ours, upstream) = campaign::answers(&program, &case)?;
-        let found = differences(&ours, &upstream);
-        ensure!(found.is_empty(), "{name}: {found:#?}");
-    }
-    Ok(())
+fn random_cases_come_out_as_upstreams_own_plugins_have_them() -> anyhow::Result<()> {
+    compare::<Case>("verdicts", 20_000)
+}
+
+#[test]
+fn random_changes_mean_to_waiting_pods_what_upstreams_own_plugins_take_them_for() -> anyhow::Result<()> {
+    compare::<HintCase>("hints", 5000)
+}
+
+#[test]
+fn random_searches_for_a_share_of_the_nodes_find_what_kube_scheduler_finds() -> anyhow::Result<()> {
+    compare::<SearchCase>("searches", 300)
 }
 
 #[test]
 fn every_object_of_a_case_is_one_that_the_api_server_takes() -> anyhow::Result<()> {
     let Some(program) = upstream()? else { return Ok(()) };
-    let invalid = campaign::invalid(&program, SEED, 0..1000)?;
+    valid::<Case>(&program, 1000)?;
+    valid::<HintCase>(&program, 2000)?;
+    valid::<SearchCase>(&program, 20)
+}
+
+fn valid<Q: Question>(program: &Path, cases: u64) -> anyhow::Result<()> {
+    let invalid = campaign::invalid::<Q>(program, SEED, 0..cases)?;
     ensure!(
         invalid.is_empty(),
         "{} invalid cases, such as {:#?}",
@@ -77,7 +80,13 @@ fn every_object_of_a_case_is_one_that_the_api_server_takes() -> anyhow::Result<(
 
 #[test]
 fn a_seed_and_a_number_always_make_the_same_case() {
-    assert_eq!(case(7, 3), case(7, 3));
-    assert_ne!(case(7, 3), case(7, 4));
-    assert_ne!(case(7, 3), case(8, 3));
+    fn check<Q: Question>() {
+        let text = |seed, number| serde_json::to_string(&Q::generate(seed, number)).unwrap();
+        assert_eq!(text(7, 3), text(7, 3));
+        assert_ne!(text(7, 3), text(7, 4));
+        assert_ne!(text(7, 3), text(8, 3));
+    }
+    check::<Case>();
+    check::<HintCase>();
+    check::<SearchCase>();
 }

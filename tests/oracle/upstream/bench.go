@@ -29,38 +29,57 @@ func newBench() *bench {
 	}
 }
 
-func (b *bench) answer(line []byte) (result *answer) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			result = &answer{Error: fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())}
-		}
-	}()
-	judged, err := b.judge(line)
-	if err != nil {
-		return &answer{Error: err.Error()}
-	}
-	return judged
+// An answerer answers one line.
+type answerer func(ctx context.Context, line []byte) (any, error)
+
+// refusal is the answer when there is none.
+type refusal struct {
+	Error string `json:"error"`
 }
 
-func (b *bench) judge(line []byte) (*answer, error) {
+// guarded answers with the reason where there is no answer, panics included.
+func guarded(ask answerer, line []byte) (result any) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			result = refusal{Error: fmt.Sprintf("panic: %v\n%s", cause, debug.Stack())}
+		}
+	}()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	answered, err := ask(ctx, line)
+	if err != nil {
+		return refusal{Error: err.Error()}
+	}
+	return answered
+}
+
+func (b *bench) judge(ctx context.Context, line []byte) (any, error) {
 	var given testCase
 	if err := json.Unmarshal(line, &given); err != nil {
 		return nil, fmt.Errorf("reading the case: %w", err)
 	}
-	if err := b.setGates(given.FeatureGates); err != nil {
-		return nil, err
-	}
-	profile, err := decodeProfile(given.Config)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	attempt, err := newAttempt(ctx, b, &given, profile)
+	attempt, err := b.prepare(ctx, &given)
 	if err != nil {
 		return nil, err
 	}
 	return attempt.run(ctx)
+}
+
+// prepare sets the gates of a case and makes the plugins of its pod's profile.
+func (b *bench) prepare(ctx context.Context, given *testCase) (*attempt, error) {
+	if err := b.setGates(given.FeatureGates); err != nil {
+		return nil, err
+	}
+	decoded, err := decodeConfig(given.Config)
+	if err != nil {
+		return nil, err
+	}
+	for at := range decoded.Profiles {
+		if profile := &decoded.Profiles[at]; profile.SchedulerName == given.Pod.Spec.SchedulerName {
+			return newAttempt(ctx, b, given, profile)
+		}
+	}
+	return nil, fmt.Errorf("no profile for %q", given.Pod.Spec.SchedulerName)
 }
 
 // setGates sets the gates of this case and brings those of the last one back to their defaults.
@@ -84,18 +103,18 @@ func (b *bench) setGates(gates map[string]bool) error {
 	return utilfeature.DefaultMutableFeatureGate.SetFromMap(wanted)
 }
 
-// decodeProfile reads a configuration as kube-scheduler does, defaults and strictness included.
-func decodeProfile(text []byte) (*config.KubeSchedulerProfile, error) {
+// decodeConfig reads a configuration as kube-scheduler does, defaults and strictness included.
+func decodeConfig(text []byte) (*config.KubeSchedulerConfiguration, error) {
 	object, _, err := scheme.Codecs.UniversalDecoder().Decode(text, nil, nil)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	decoded, ok := object.(*config.KubeSchedulerConfiguration)
-	if !ok || len(decoded.Profiles) == 0 {
-		return nil, fmt.Errorf("configuration: %T without a profile", object)
+	if !ok {
+		return nil, fmt.Errorf("configuration: %T", object)
 	}
 	if err := validation.ValidateKubeSchedulerConfiguration(decoded); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return &decoded.Profiles[0], nil
+	return decoded, nil
 }

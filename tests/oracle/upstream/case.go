@@ -9,7 +9,7 @@ import (
 
 // A testCase is a cluster as the API server holds it, and one pod to place.
 type testCase struct {
-	// Config is a KubeSchedulerConfiguration, the first profile of which is used.
+	// Config is a KubeSchedulerConfiguration. The profile with the pod's scheduler name is used.
 	Config json.RawMessage `json:"config"`
 	// FeatureGates differ from their defaults.
 	FeatureGates map[string]bool `json:"featureGates"`

@@ -1,6 +1,7 @@
 // Command upstream lets kube-scheduler's own plugins judge pods: it reads a case per line from standard input and
-// answers a line each on standard output. Nothing but the process is shared between cases. With --validate it tells
-// instead whether the API server would take the objects of each case.
+// answers a line each on standard output. Nothing but the process is shared between cases. With --hints it tells instead
+// what changes of objects mean to a pod that waits, with --search which nodes kube-scheduler finds when it looks for a
+// share of them, and with --validate whether the API server would take the objects of each case.
 package main
 
 import (
@@ -12,7 +13,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
@@ -28,16 +28,20 @@ func main() {
 	klog.SetLogger(logr.Discard())
 	metrics.Register()
 	bench := newBench()
-	answer := bench.answer
-	if slices.Contains(os.Args[1:], "--validate") {
-		answer = bench.validate
+	modes := map[string]answerer{"--hints": bench.hint, "--search": bench.search, "--validate": bench.validate}
+	answer := bench.judge
+	if len(os.Args) > 1 {
+		answer = modes[os.Args[1]]
+	}
+	if answer == nil {
+		log.Fatalf("unknown arguments: %v", os.Args[1:])
 	}
 	if err := serve(os.Stdin, os.Stdout, answer); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func serve(in io.Reader, out io.Writer, judge func([]byte) *answer) error {
+func serve(in io.Reader, out io.Writer, ask answerer) error {
 	reader := bufio.NewReaderSize(in, 1<<16)
 	writer := bufio.NewWriterSize(out, 1<<16)
 	for {
@@ -48,7 +52,7 @@ func serve(in io.Reader, out io.Writer, judge func([]byte) *answer) error {
 		if err != nil {
 			return err
 		}
-		reply, err := json.Marshal(judge(line))
+		reply, err := json.Marshal(guarded(ask, line))
 		if err != nil {
 			return err
 		}

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,15 +19,20 @@ import (
 const onAtServer = "UserNamespacesHostNetworkSupport"
 
 // validate tells whether the API server would take the nodes, pods and namespaces of a case.
-func (b *bench) validate(line []byte) *answer {
+func (b *bench) validate(_ context.Context, line []byte) (any, error) {
 	var given testCase
 	if err := json.Unmarshal(line, &given); err != nil {
-		return &answer{Error: err.Error()}
+		return nil, err
 	}
 	gates := map[string]bool{onAtServer: true}
-	maps.Copy(gates, given.FeatureGates)
+	// What is off at the scheduler may be on at the server.
+	for name, on := range given.FeatureGates {
+		if on {
+			gates[name] = true
+		}
+	}
 	if err := b.setGates(gates); err != nil {
-		return &answer{Error: err.Error()}
+		return nil, err
 	}
 	var problems field.ErrorList
 	for _, node := range given.Nodes {
@@ -44,9 +49,9 @@ func (b *bench) validate(line []byte) *answer {
 		problems = append(problems, validatePod(pod)...)
 	}
 	if err := problems.ToAggregate(); err != nil {
-		return &answer{Error: err.Error()}
+		return nil, err
 	}
-	return &answer{}
+	return &answer{}, nil
 }
 
 func validatePod(pod *corev1.Pod) field.ErrorList {

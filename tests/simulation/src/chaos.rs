@@ -53,6 +53,8 @@ struct Chaos {
     rules: Vec<RuleId>,
     next_replica: u32,
     next_pod: u32,
+    /// What audits found wrong.
+    audited: Vec<String>,
 }
 
 impl Chaos {
@@ -66,6 +68,7 @@ impl Chaos {
             rules: Vec::new(),
             next_replica: 0,
             next_pod: 0,
+            audited: Vec::new(),
         }
     }
 
@@ -80,10 +83,13 @@ impl Chaos {
             self.step().await;
             let pause = self.dice.below(2_500);
             self.world.pass(Duration::from_millis(pause)).await;
+            self.audit().await;
         }
         self.calm_down().await;
         self.world.pass(SETTLE).await;
-        let mut problems = verdict::left_out(&self.world);
+        self.audit().await;
+        let mut problems = std::mem::take(&mut self.audited);
+        problems.extend(verdict::left_out(&self.world));
         self.note("new nodes");
         self.add_last_nodes();
         self.world.pass(WAKE).await;
@@ -121,6 +127,18 @@ impl Chaos {
             92..95 => self.start_replica().await,
             95..98 => self.cut_or_mend(),
             _ => self.suspend(),
+        }
+    }
+
+    /// Whatever goes on, each leader knows who has which pod. A term that is being stopped may leave the question open.
+    async fn audit(&mut self) {
+        for (machine, replica) in self.replicas.iter().chain(&self.leaving) {
+            let asked = tokio::time::timeout(Duration::from_secs(1), replica.audit()).await;
+            if let Ok(Some(report)) = asked
+                && !report.found.is_empty()
+            {
+                self.audited.push(format!("{}: {report}", machine.name()));
+            }
         }
     }
 

@@ -10,6 +10,15 @@ use tokio::time::Instant;
 pub struct Trace {
     started: Instant,
     lines: Arc<Mutex<Vec<String>>>,
+    losses: Arc<Mutex<Vec<Loss>>>,
+}
+
+/// Messages that get lost.
+#[derive(Debug)]
+struct Loss {
+    to: &'static str,
+    summary: String,
+    left: usize,
 }
 
 impl Trace {
@@ -19,6 +28,7 @@ impl Trace {
         Self {
             started: Instant::now(),
             lines: Arc::default(),
+            losses: Arc::default(),
         }
     }
 
@@ -36,6 +46,32 @@ impl Trace {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
     }
 
+    /// Loses the next so many messages to the actors of this name whose summaries begin like this: no mailbox ever does, so
+    /// it stands for a bug.
+    pub fn lose(&self, to: &'static str, summary: &str, times: usize) {
+        let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
+        losses.push(Loss {
+            to,
+            summary: summary.to_owned(),
+            left: times,
+        });
+    }
+
+    /// From now on everything arrives.
+    pub fn lose_no_more(&self) {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn loses(&self, to: &str, summary: &str) -> bool {
+        let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
+        let hit = |loss: &&mut Loss| loss.left > 0 && loss.to == to && summary.starts_with(&loss.summary);
+        let Some(loss) = losses.iter_mut().find(hit) else {
+            return false;
+        };
+        loss.left -= 1;
+        true
+    }
+
     /// Everything so far.
     pub fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -50,5 +86,13 @@ struct ReplicaTap {
 impl Tap for ReplicaTap {
     fn sent(&self, to: &'static str, summary: &str) {
         self.trace.note(&format!("{} {to}: {summary}", self.replica));
+    }
+
+    fn loses(&self, to: &'static str, summary: &str) -> bool {
+        let lost = self.trace.loses(to, summary);
+        if lost {
+            self.trace.note(&format!("{} {to} never gets: {summary}", self.replica));
+        }
+        lost
     }
 }

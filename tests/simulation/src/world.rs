@@ -2,7 +2,8 @@
 
 mod edits;
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -30,6 +31,7 @@ pub struct World {
     clock: Arc<dyn Clock>,
     trace: Trace,
     seed: u64,
+    metrics: Mutex<BTreeMap<String, Arc<Metrics>>>,
 }
 
 /// What a replica runs on: a clock of its own, and a way to the API server that can be cut.
@@ -127,6 +129,7 @@ impl World {
             clock: Arc::new(VirtualClock::new(EPOCH)),
             trace: Trace::start(),
             seed,
+            metrics: Mutex::default(),
         }
     }
 
@@ -138,6 +141,17 @@ impl World {
     /// What was said so far.
     pub fn trace(&self) -> &Trace {
         &self.trace
+    }
+
+    /// What the replica of this name counts.
+    ///
+    /// # Panics
+    /// When none was started.
+    pub fn metrics(&self, name: &str) -> Arc<Metrics> {
+        let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        #[expect(clippy::expect_used, reason = "a replica that was never started is the test's fault")]
+        let of_replica = metrics.get(name).expect("a replica that was started");
+        Arc::clone(of_replica)
     }
 
     /// A machine for a replica of this name.
@@ -171,6 +185,8 @@ impl World {
         let election = &setup.config.leader_election;
         let connections = separate(client(), client(), &setup.config.client_connection, election);
         let AssembledConfig { config, profiles } = setup.assembled();
+        let metrics = Arc::new(Metrics::new());
+        self.keep(name, &metrics);
         let number = name.bytes().map(u64::from).sum::<u64>();
         let replica = Replica {
             identity: name.to_owned(),
@@ -183,11 +199,16 @@ impl World {
             listen: None,
             seed: self.seed.wrapping_mul(1_000_003).wrapping_add(number),
             clock,
-            metrics: Arc::new(Metrics::new()),
+            metrics,
             tap: Some(self.trace.tap(name)),
         };
         #[expect(clippy::expect_used, reason = "a replica that does not start fails the test")]
         Box::pin(replica.start()).await.expect("a replica")
+    }
+
+    fn keep(&self, name: &str, metrics: &Arc<Metrics>) {
+        let mut kept = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(name.to_owned(), Arc::clone(metrics));
     }
 
     /// Creates a node.
@@ -281,6 +302,8 @@ impl World {
             "Elector: Tick",
             "Elector: Answered",
             "EventRecorder: Tick",
+            "Auditor: ",
+            ": Audit",
         ];
         let mut lines = self.trace.lines();
         lines.retain(|line| !heartbeat.iter().any(|part| line.contains(part)));

@@ -27,6 +27,12 @@ fn a_scheduler_that_may_not_read_a_kind_begins_as_soon_as_it_may() {
         let _replica = world.start("replica-a", Setup::default()).await;
         world.pass(300 * SECOND).await;
         assert_eq!(world.node_of("a"), None, "decided without having seen everything");
+        let told = world.events("WatchForbidden");
+        let [(kind, note)] = told.as_slice() else {
+            panic!("told {} times: {told:?}", told.len());
+        };
+        assert_eq!(kind, "Warning");
+        assert!(note.starts_with("replica-a may not read statefulsets"), "{note}");
         world.server().faults().remove(forbidden);
         world.until_bound(1, 60 * SECOND).await;
         world.check();

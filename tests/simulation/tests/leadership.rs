@@ -284,3 +284,29 @@ fn leaders_killed_at_any_moment_lose_no_pod_and_bind_none_twice() {
         kill_leaders(seed);
     }
 }
+
+#[test]
+fn a_cycle_that_answers_no_probes_costs_its_replica_the_lease() {
+    run(async {
+        let world = World::new(141);
+        let _first = world.start("replica-a", Setup::default()).await;
+        world.pass(5 * SECOND).await;
+        let _second = world.start("replica-b", Setup::default()).await;
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        world.pass(5 * SECOND).await;
+        // As if it were busy with one message for ever; the lease could be renewed all the same.
+        world.trace().lose("SchedulingCycle", "Probe", usize::MAX);
+        world.trace().lose("SchedulingCycle", "Attempt", usize::MAX);
+        world.add_pod(workload::pod("a", 100, 10));
+        world
+            .until("the leader gives up", 20 * SECOND, || world.leader() != "replica-a")
+            .await;
+        world.trace().lose_no_more();
+        world.until_bound(1, 15 * SECOND).await;
+        assert_eq!(world.leader(), "replica-b");
+        // It stands aside, and then by.
+        world.pass(60 * SECOND).await;
+        assert_eq!(world.leader(), "replica-b");
+        world.check();
+    });
+}

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plimsoll_apiserver::fault::{Action, Failure, Rule};
+use plimsoll_apiserver::fault::{Action, Failure, Match, Rule};
 use plimsoll_simulation::world::{Setup, World};
 use plimsoll_simulation::{invariants, rules, run, workload};
 
@@ -86,6 +86,42 @@ fn a_new_leader_starts_from_the_restored_store() {
             .until("the pod is placed", 60 * SECOND, || world.node_of("big").is_some())
             .await;
         world.check();
+    });
+}
+
+#[test]
+fn a_new_leader_notices_at_its_barrier_that_the_store_was_restored() {
+    run(async {
+        let world = World::new(140);
+        let first = world.start("replica-a", Setup::default()).await;
+        world.pass(5 * SECOND).await;
+        let _second = world.start("replica-b", Setup::default()).await;
+        let backup = with_a_backup(&world).await;
+        // Nothing of its own tells the standby: its watches get no answer until it leads, and then wait for their next try.
+        let faults = world.server().faults();
+        let silent = ["list", "watch"].map(|verb| {
+            let reads = Match::verbs(&[verb]).user_agent("replica-b");
+            let failure = Failure::code(503);
+            faults.add(Rule::new(reads, Action::Fail { failure }))
+        });
+        world.server().restore(backup).unwrap();
+        first.kill();
+        world.add_pod(workload::pod("big", 800, 10));
+        world
+            .until("the standby leads", 60 * SECOND, || world.leader() == "replica-b")
+            .await;
+        for rule in silent {
+            faults.remove(rule);
+        }
+        world
+            .until("the pod is placed", 120 * SECOND, || world.node_of("big").is_some())
+            .await;
+        let noticed = "replica-b InformerCache: HistoryBeganAnew";
+        let lines = world.trace().lines();
+        assert!(lines.iter().any(|line| line.contains(noticed)), "{}", world.tail());
+        world.pass(30 * SECOND).await;
+        world.check();
+        world.check_nothing_forgotten();
     });
 }
 

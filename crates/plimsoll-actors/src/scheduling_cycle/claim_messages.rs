@@ -11,6 +11,7 @@ use plimsoll_queue::Outcome as QueueOutcome;
 use super::{CycleMessage, SchedulingCycleState};
 use crate::binding_workers::WriteJob;
 use crate::claim_input::{bind_input, bind_kind, read_input};
+use crate::permits::WaitingReport;
 use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
 
@@ -24,6 +25,7 @@ impl SchedulingCycleState {
     fn act_on_one(&mut self, notice: Notice, now: Moment) {
         match notice {
             Notice::SendBinding { claim, pod, node } => {
+                self.asked.insert(claim, now);
                 let trace = TraceContext::of(&pod.uid);
                 let uid = pod.uid.clone();
                 let job = WriteJob::Bind {
@@ -38,6 +40,7 @@ impl SchedulingCycleState {
                 }
             }
             Notice::ReadPod { claim, pod } => {
+                self.asked.insert(claim, now);
                 let trace = TraceContext::of(&pod.uid);
                 self.workers.dispatch(WriteJob::Read { claim, pod, trace });
             }
@@ -82,6 +85,9 @@ impl SchedulingCycleState {
                 self.metrics.permit_wait(code.as_str(), waited);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
+            Notice::Activate { pods } => {
+                self.queue.tell(QueueMessage::Activate(pods));
+            }
             Notice::Released { pod, node } => {
                 let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
                 let mut placed = Pod::clone(&pod);
@@ -103,6 +109,14 @@ impl SchedulingCycleState {
         });
     }
 
+    pub(super) fn who_waits(&self, now: Moment) -> WaitingReport {
+        WaitingReport {
+            at: now,
+            wall: self.clock.wall(),
+            pods: self.engine.waiting_pods().iter().cloned().collect(),
+        }
+    }
+
     pub(super) fn take_permit(&mut self, pod: &Uid, plugin: &str, now: Moment) {
         let mut notices = Vec::new();
         self.engine.allow(pod, plugin, now, &mut notices);
@@ -122,6 +136,8 @@ impl SchedulingCycleState {
     }
 
     pub(super) fn take_bind_answer(&mut self, claim: ClaimId, reply: BindReply, now: Moment) {
+        self.answers += 1;
+        self.asked.remove(&claim);
         self.metrics.bind_answered(bind_kind(&reply));
         let mut notices = Vec::new();
         let input = bind_input(reply, &self.token, now);
@@ -130,6 +146,8 @@ impl SchedulingCycleState {
     }
 
     pub(super) fn take_read_answer(&mut self, claim: ClaimId, read: PodRead, now: Moment) {
+        self.answers += 1;
+        self.asked.remove(&claim);
         let mut notices = Vec::new();
         if let Some(uid) = self.engine.claim(claim).map(|claim| claim.pod().uid.clone()) {
             self.engine.bind_input(claim, read_input(read, &uid), now, &mut notices);
@@ -138,6 +156,7 @@ impl SchedulingCycleState {
     }
 
     pub(super) fn take_status_answer(&mut self, uid: &Uid, reply: &PatchReply, now: Moment) {
+        self.answers += 1;
         for job in self.status_writes.answered(uid, reply, now) {
             self.workers.dispatch(job);
         }

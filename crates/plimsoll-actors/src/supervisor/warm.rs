@@ -130,7 +130,9 @@ impl SupervisorState {
             listen: listen.clone(),
             cache: self.warm.cache.clone(),
             elector: self.warm.elector.clone(),
+            supervisor: self.mailbox.clone(),
             leader_elect: self.replica.config.leader_election.leader_elect,
+            debug: self.replica.config.enable_profiling,
             metrics: Arc::clone(&self.replica.metrics),
         };
         let (actor, _) = Actor::spawn_linked(None, HttpServer, arguments, myself.get_cell()).await?;
@@ -170,6 +172,7 @@ impl SupervisorState {
         self.watching = self.cancelled.child_token();
         let arguments = InformerCacheArguments {
             mailbox: self.warm.cache.clone(),
+            elector: self.warm.elector.clone(),
             metrics: Arc::clone(&self.replica.metrics),
         };
         let (actor, _) = Actor::spawn_linked(None, InformerCache, arguments, myself.get_cell()).await?;
@@ -201,7 +204,7 @@ impl SupervisorState {
         random.set_stream(stream);
         let watching = Watch::<K>::new(self.replica.connections.main.clone(), random);
         self.tasks.spawn(watching.run(sink, self.watching.clone()));
-        let feeding = watch_feed::feed(batches, self.warm.cache.clone(), K::message);
+        let feeding = watch_feed::feed(batches, self.warm.cache.pinned(), K::message);
         let cancelled = self.watching.clone();
         self.tasks.spawn(async move {
             cancelled.run_until_cancelled(feeding).await;

@@ -39,6 +39,8 @@ pub(crate) enum End {
         reason: String,
         retry_after: Option<Duration>,
     },
+    /// The server does not let us read this kind: only somebody who changes that can help.
+    Forbidden { reason: String },
     /// The history at the last version is gone: list anew.
     Expired { reason: String },
     /// The server does not do streaming lists.
@@ -60,6 +62,9 @@ impl End {
         // A version from the future is what is left after etcd was restored from a backup.
         if status.code == StatusCode::GONE.as_u16() || status.message.contains("Too large resource version") {
             return Self::Expired { reason };
+        }
+        if status.code == StatusCode::FORBIDDEN.as_u16() {
+            return Self::Forbidden { reason };
         }
         Self::Cut {
             reason,

@@ -71,6 +71,7 @@ fn describe(event: &WatchEvent<Pod>) -> String {
         WatchEvent::Delete { name, uid, version } => format!("delete@{version} {name} {uid}"),
         WatchEvent::Undecodable(object) => format!("undecodable@{} {}", object.version, object.name),
         WatchEvent::Progress(version) => format!("progress@{version}"),
+        WatchEvent::Forbidden { reason } => format!("forbidden {reason}"),
     }
 }
 
@@ -170,6 +171,18 @@ async fn a_server_that_refuses_streaming_lists_is_asked_for_pages_from_then_on()
     assert_eq!(paths[2], format!("/api/v1/pods?{SELECTOR}&limit=500&continue=a%2Fb%3D"));
     assert_eq!(paths[4], paths[1]);
     assert_eq!(versions_asked(&script), ["20", "30"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_may_not_be_read_is_told_of_and_read_as_soon_as_it_may() {
+    let forbidden = || Step::refusal(403, "Forbidden", "pods is forbidden");
+    let script = Script::new([
+        forbidden(),
+        forbidden(),
+        Step::stream([line("ADDED", &pod("a", 9)), initial_end(10)]).then(Chunk::Hang),
+    ]);
+    let told = "forbidden 403: pods is forbidden";
+    assert_eq!(watched(&script, 3, 3).await, [told, told, "replace@10 ns/a"]);
 }
 
 #[tokio::test(start_paused = true)]

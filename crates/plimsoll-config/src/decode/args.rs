@@ -69,10 +69,11 @@ pub(super) fn plugin_config(cursor: Cursor<'_>, (profile, at): (usize, usize), g
 
 fn typed(plugin: &str, cursor: &Cursor<'_>, place: &str, gates: &FeatureGates) -> Option<PluginArgs> {
     if !matches!(cursor.node.value, Value::Map(_)) {
-        cursor.wrong(&format!(
+        let why = format!(
             "couldn't get version/kind; json parse error: cannot read {} as object",
             cursor.node.kind()
-        ));
+        );
+        cursor.wrong(&why, Some("write fields with their values".to_owned()));
         return None;
     }
     let mut object = cursor.clone().object()?;

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::document::{Entry, Node, Value};
 use crate::suggest::closest;
-use crate::{Fault, FaultKind, GoDuration};
+use crate::{Fault, FaultKind, GoDuration, GoDurationError};
 
 /// More faults than these are not told.
 const MAX_FAULTS: usize = 100;
@@ -77,11 +77,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Notes that the field cannot hold what it holds.
-    pub(super) fn wrong(&self, why: &str) {
-        self.wrong_with(why, None);
-    }
-
-    fn wrong_with(&self, why: &str, hint: Option<String>) {
+    pub(super) fn wrong(&self, why: &str, hint: Option<String>) {
         let place = match self.shown_path() {
             "" => String::new(),
             path => format!(" in field {path:?}"),
@@ -143,13 +139,17 @@ impl<'t> Cursor<'t> {
             Value::Float(number) => format!("number {number}"),
             _ => self.node.kind().to_owned(),
         };
-        // YAML reads y, no, on and 5 as something else than text.
-        let bare = matches!(
-            self.node.value,
-            Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_)
-        );
-        let hint = (bare && wanted == "string").then(|| "write it in quotes".to_owned());
-        self.wrong_with(&format!("cannot read {shown} as {wanted}"), hint);
+        let hint = match (wanted, &self.node.value) {
+            // YAML reads y, no, on and 5 as something else than text.
+            ("string", Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_)) => "write it in quotes",
+            ("string", _) => "write a text",
+            ("bool", _) => "write true or false",
+            ("object", _) => "write fields with their values",
+            ("array", _) => "write a list",
+            ("float32" | "float64", _) => "write a number",
+            _ => "write a whole number that fits",
+        };
+        self.wrong(&format!("cannot read {shown} as {wanted}"), Some(hint.to_owned()));
         None
     }
 
@@ -226,7 +226,9 @@ impl<'t> Cursor<'t> {
             Value::Null => String::new(),
             _ => self.text()?,
         };
-        text.parse().map_err(|error| self.wrong(&format!("{error}"))).ok()
+        let hint = "write a duration such as 500ms, 15s or 1m30s";
+        let wrong = |error: GoDurationError| self.wrong(&error.to_string(), Some(hint.to_owned()));
+        text.parse().map_err(wrong).ok()
     }
 
     pub(super) fn bytes(&self) -> Option<Vec<u8>> {
@@ -235,7 +237,10 @@ impl<'t> Cursor<'t> {
         let packed: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
         let decoded = STANDARD.decode(packed);
         decoded
-            .map_err(|error| self.wrong(&format!("illegal base64 data: {error}")))
+            .map_err(|error| {
+                let hint = "write the bytes in base64".to_owned();
+                self.wrong(&format!("illegal base64 data: {error}"), Some(hint));
+            })
             .ok()
     }
 }

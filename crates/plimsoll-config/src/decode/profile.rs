@@ -99,7 +99,8 @@ fn backoff(mut object: Object<'_>) -> ProfileBackoff {
         };
         let Some(given) = cursor.duration() else { return default };
         given.to_duration().unwrap_or_else(|| {
-            cursor.wrong(&format!("duration {given} must not be negative"));
+            let hint = "write a duration such as 500ms, 15s or 1m30s".to_owned();
+            cursor.wrong(&format!("duration {given} must not be negative"), Some(hint));
             default
         })
     };

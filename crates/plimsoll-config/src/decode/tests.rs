@@ -151,7 +151,9 @@ fn values_of_a_wrong_type_are_told_with_field_and_place() {
         ),
     ];
     for (rest, expected) in cases {
-        assert_eq!(refused(rest).to_string(), expected, "{rest}");
+        let error = refused(rest);
+        assert_eq!(error.to_string(), expected, "{rest}");
+        assert!(error.problems().iter().all(|problem| problem.hint.is_some()), "{rest}");
     }
 }
 

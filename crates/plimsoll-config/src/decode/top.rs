@@ -52,7 +52,8 @@ fn profile_list<'t>(top: &mut Object<'t>) -> Vec<Cursor<'t>> {
     };
     let mut items = list.items();
     if items.len() > MAX_PROFILES {
-        list.wrong(&format!("more than {MAX_PROFILES} profiles"));
+        let hint = "leave some of them out".to_owned();
+        list.wrong(&format!("more than {MAX_PROFILES} profiles"), Some(hint));
         items.clear();
     }
     items

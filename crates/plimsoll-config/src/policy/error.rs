@@ -1,6 +1,9 @@
 use std::fmt;
 
+use super::{predicates, priorities};
 use crate::FieldErrors;
+use crate::hints::explain;
+use crate::suggest::closest;
 
 /// Why a Policy cannot be used. The texts are kube-scheduler's, from the releases that read Policies.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -41,6 +44,33 @@ pub enum PolicyError {
     /// Values that are not allowed.
     #[error(transparent)]
     Invalid(FieldErrors),
+}
+
+impl PolicyError {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        fn names<T>(known: &[(&'static str, T)]) -> Vec<&'static str> {
+            known.iter().map(|(name, _)| *name).collect()
+        }
+        let own = |name: &str, known: &[&str]| match closest(name, known) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => "build a plugin of that name into a program of your own, or remove it".to_owned(),
+        };
+        match self {
+            Self::UnknownPredicate(name) => own(name, &names(predicates::KNOWN)),
+            Self::UnknownPriority(name) => own(name, &names(priorities::KNOWN)),
+            Self::PredicateArguments { .. } => "give one of serviceAffinity and labelsPresence".to_owned(),
+            Self::PriorityArguments { .. } => {
+                "give one of serviceAntiAffinity, labelPreference and requestedToCapacityRatioArguments".to_owned()
+            }
+            Self::Weight(_) => "write a weight of 1 or more, or remove the priority".to_owned(),
+            Self::SecondRatio { .. } => "remove one of them".to_owned(),
+            Self::Invalid(FieldErrors(errors)) => {
+                let hints = errors.iter().filter_map(|error| explain(error.clone(), None).hint);
+                hints.collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
 }
 
 /// Everything that is wrong with a Policy.

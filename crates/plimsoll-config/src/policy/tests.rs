@@ -429,7 +429,12 @@ fn what_is_wrong_is_told_all_at_once_and_by_name() {
     for (fields, expected) in cases {
         let errors = convert(&format!(r#"{{"kind":"Policy","apiVersion":"v1",{fields}}}"#)).unwrap_err();
         assert_eq!(errors.to_string(), expected);
+        for error in &errors.0 {
+            assert!(!error.hint().is_empty(), "{error}");
+        }
     }
+    let slip = PolicyError::UnknownPredicate("PodFitsResource".to_owned());
+    assert_eq!(slip.hint(), r#"did you mean "PodFitsResources"?"#);
 }
 
 #[test]

@@ -16,7 +16,8 @@ impl Cycle {
         if !status.plugin.is_empty() {
             plugins.push(status.plugin);
         }
-        self.diagnosis(pre_filter_message(columns.node_count(), &status.message()), plugins)
+        let message = pre_filter_message(columns.node_count(), &status.message());
+        self.diagnosis(message, plugins, Vec::new())
     }
 
     /// Why no node passed: one text per distinct verdict, however many nodes share it.
@@ -26,10 +27,14 @@ impl Cycle {
         tally.sort_unstable();
         let mut histogram = Histogram::default();
         let mut plugins = self.restricting.clone();
+        let mut pending_plugins = Vec::new();
         for (verdict, nodes) in tally {
             match verdict.filter() {
                 Some(filter) => {
                     plugins.extend(self.plan.filter_name(filter));
+                    if verdict.resolvability() == Resolvability::Pending {
+                        pending_plugins.extend(self.plan.filter_name(filter));
+                    }
                     for reason in self.reasons(filter, verdict, columns, now) {
                         histogram.add(reason, nodes);
                     }
@@ -38,7 +43,7 @@ impl Cycle {
                 None => {}
             }
         }
-        self.diagnosis(histogram.message(columns.node_count()), plugins)
+        self.diagnosis(histogram.message(columns.node_count()), plugins, pending_plugins)
     }
 
     /// Why this node will not do, if so.
@@ -48,13 +53,9 @@ impl Cycle {
             let left_out = !self.candidates().contains(node);
             return left_out.then(|| Status::new(Code::UnschedulableAndUnresolvable, "", self.outside_restriction()));
         };
-        let code = match verdict.resolvability() {
-            Resolvability::Resolvable => Code::Unschedulable,
-            Resolvability::Unresolvable => Code::UnschedulableAndUnresolvable,
-        };
         let reasons = self.reasons(filter, verdict, columns, now).map(Cow::into_owned);
         Some(Status {
-            code,
+            code: verdict.resolvability().code(),
             reasons: reasons.collect(),
             plugin: self.plan.filter_name(filter).unwrap_or_default(),
         })
@@ -112,13 +113,20 @@ impl Cycle {
         format!("node(s) didn't satisfy plugin(s) [{}]", plugins.join(" "))
     }
 
-    fn diagnosis(&self, message: String, mut plugins: Vec<&'static str>) -> Diagnosis {
-        plugins.sort_unstable();
-        plugins.dedup();
+    fn diagnosis(
+        &self,
+        message: String,
+        mut plugins: Vec<&'static str>,
+        mut pending_plugins: Vec<&'static str>,
+    ) -> Diagnosis {
+        for names in [&mut plugins, &mut pending_plugins] {
+            names.sort_unstable();
+            names.dedup();
+        }
         Diagnosis {
             message,
             plugins,
-            pending_plugins: Vec::new(),
+            pending_plugins,
             nominate: Nomination::Clear,
             judged_at: self.judged_at,
             no_nodes: false,

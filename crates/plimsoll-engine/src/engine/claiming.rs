@@ -34,9 +34,14 @@ impl Engine {
             self.withdraw(id);
             return turned_away(cycle, point, &status);
         }
-        let waits_on_permit = self.records.get(id).is_some_and(|record| !record.permits.is_empty());
+        let mut waits_on_permit = false;
         if let Some(record) = self.records.get_mut(id) {
+            waits_on_permit = !record.permits.is_empty();
             self.verdicts.extend(record.state.take_permit_verdicts());
+            let pods = record.state.take_pods_to_activate();
+            if !pods.is_empty() {
+                out.push(Notice::Activate { pods });
+            }
         }
         self.show_waiting(id);
         self.proceed(id, now, out);

@@ -5,6 +5,7 @@ use plimsoll_model::{Delta, Moment, Seq};
 use super::*;
 use crate::{ClaimState, Diagnosis, Failure, FailureReason, Nomination, Placement, ReadResult};
 
+mod activating;
 mod choosing;
 mod codes;
 mod fixture;

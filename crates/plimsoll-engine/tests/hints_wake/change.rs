@@ -184,13 +184,18 @@ fn others_changed(cluster: &Cluster) -> impl Strategy<Value = Change> + use<> {
 
 /// Which parts of an object change: mostly one.
 fn parts() -> impl Strategy<Value = u8> {
-    prop_oneof![4 => select(vec![1_u8, 2, 4, 8, 16]), 1 => 0..32_u8]
+    prop_oneof![5 => select(vec![1_u8, 2, 4, 8, 16, 32]), 1 => 0..64_u8]
 }
 
 fn changed_node(old: &Node, new: Node, parts: u8) -> Node {
     let mut node = old.clone();
     if parts & 1 != 0 {
-        node.labels = new.labels;
+        node.labels = new.labels.clone();
+    }
+    if parts & 32 != 0 {
+        let others = node.labels.iter().filter(|(key, _)| *key != "disk");
+        let disk = new.labels.get("disk").map(|disk| ("disk", disk));
+        node.labels = others.chain(disk).collect();
     }
     if parts & 2 != 0 {
         node.spec.taints = new.spec.taints;

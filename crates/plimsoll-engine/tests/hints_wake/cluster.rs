@@ -376,7 +376,7 @@ fn waiting_for_others() -> impl Strategy<Value = Pod> {
         1 => Just(json!({})),
     ];
     let labels = prop_oneof![3 => Just(json!({"app": "web"})), 2 => pod_labels()];
-    let node_selector = option::weighted(0.3, Just(json!({"disk": "ssd"})));
+    let node_selector = option::weighted(0.5, Just(json!({"disk": "ssd"})));
     (labels, demand, node_selector).prop_map(|(labels, mut spec, node_selector)| {
         spec["nodeSelector"] = node_selector.unwrap_or_default();
         spec["containers"] = json!([{"name": "c"}]);

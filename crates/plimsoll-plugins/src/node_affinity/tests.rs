@@ -310,6 +310,8 @@ fn a_node_that_comes_to_match_brings_pods_back() {
     }
     let by_name = pod(&requiring(&format!(r#"{{"matchFields":[{}]}}"#, field("In", r#""n""#))));
     assert!(listener.wakes_on_node(Action::ADD, &by_name, None, Some(&bare)));
+    let unparseable = pod(&requiring(&expression("zone", "Gt", r#""much""#)));
+    assert!(!listener.wakes_on_node(Action::ADD, &unparseable, None, Some(&x)));
     let by_other_name = pod(&requiring(&format!(r#"{{"matchFields":[{}]}}"#, field("In", r#""m""#))));
     assert!(!listener.wakes_on_node(Action::ADD, &by_other_name, None, Some(&bare)));
 }

@@ -225,6 +225,14 @@ impl SchedulingQueue {
         }
     }
 
+    /// Whether the pod of an attempt went and came back since it was popped: what the attempt found out about the one that
+    /// went, as that it is gone, says nothing about the one that came.
+    pub(super) fn came_back(&self, slot: Slot, mark: u64) -> bool {
+        let own = Audience::One(self.records[slot].arrival);
+        let is_return = |missed: &Occurrence| missed.audience == own && missed.event == BACK_AGAIN;
+        self.log.since(mark).is_none_or(|mut missed| missed.any(is_return))
+    }
+
     fn forget_pod(&mut self, pod: &Pod) {
         if let Some(slot) = self.records.find(&pod.uid) {
             self.forget(slot);

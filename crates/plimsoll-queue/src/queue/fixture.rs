@@ -1,4 +1,5 @@
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering as Memory};
 use std::time::Duration;
@@ -259,11 +260,16 @@ impl Fixture {
     }
 
     /// Switches to profiles of these names at the next number of the stream; `unassigned` is told again.
-    pub(super) fn reconfigure(&mut self, config: QueueConfig, names: &[&str], unassigned: &[Arc<Pod>]) {
+    pub(super) fn reconfigure(
+        &mut self,
+        config: QueueConfig,
+        names: &[&str],
+        unassigned: &[Arc<Pod>],
+    ) -> BTreeMap<String, usize> {
         self.seq += 1;
         let profiles = self.profiles(names);
         self.queue
-            .reconfigure(config, &profiles, Seq::new(self.seq), unassigned, self.now);
+            .reconfigure(config, &profiles, Seq::new(self.seq), unassigned, self.now)
     }
 
     /// A queue for these profiles of the default scheduler name instead.

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_framework::{ClusterEvent, EventObjects, Profile, QueueSort};
@@ -24,6 +25,8 @@ impl SchedulingQueue {
     /// again: pre-enqueue plugins are asked anew, what was parked is tried again once its backoff is over, and backoffs
     /// are those of the new configuration. A pod in flight whose attempt was judged before `seq` is tried again too when
     /// it comes back. Only pods that were set aside stay so: many of them at once could end the term.
+    ///
+    /// Returns how many pods left, by scheduler name.
     pub fn reconfigure(
         &mut self,
         config: QueueConfig,
@@ -31,7 +34,7 @@ impl SchedulingQueue {
         seq: Seq,
         unassigned: &[Arc<Pod>],
         now: Moment,
-    ) {
+    ) -> BTreeMap<String, usize> {
         self.history.turn_to(now);
         self.seen = self.seen.max(seq);
         self.disown_rejections();
@@ -45,11 +48,18 @@ impl SchedulingQueue {
         self.backoff
             .reorder(&mut self.records, Ranking::of_backoff(&config), &sort);
         self.error_backoff.reorder(&mut self.records, Ranking::Backoff, &sort);
+        let mut left = BTreeMap::new();
         for pod in self.known_pods() {
             let Some(slot) = self.records.find(&pod.uid) else {
                 continue;
             };
-            self.adopt(slot, now);
+            let settled = matches!(
+                self.records[slot].state,
+                State::Placed { .. } | State::InFlight { gone: true, .. }
+            );
+            if !self.adopt(slot, now) && !settled {
+                *left.entry(pod.spec.scheduler_name.to_string()).or_default() += 1;
+            }
         }
         self.log.record(Occurrence {
             event: CONFIG_RELOAD,
@@ -62,6 +72,7 @@ impl SchedulingQueue {
             self.note_membership(pod);
             self.take_in(pod, CONFIG_RELOAD, now);
         }
+        left
     }
 
     /// In the order of their arrival, so that moving them is the same whatever slots they have.
@@ -91,14 +102,14 @@ impl SchedulingQueue {
         });
     }
 
-    /// Gives a record its profile in the new configuration and its place there.
-    fn adopt(&mut self, slot: Slot, now: Moment) {
+    /// Gives a record its profile in the new configuration and its place there. False when it has none.
+    fn adopt(&mut self, slot: Slot, now: Moment) -> bool {
         self.groups.remove(&mut self.records, slot);
         let Some(profile) = self.profile_number(&self.records[slot].pod) else {
             // What it was rejected by has been taken out of the gauge.
             self.records[slot].rejected_by = PluginSets::EMPTY;
             self.forget(slot);
-            return;
+            return false;
         };
         self.records[slot].profile = profile;
         for plugin in self.plugin_sets.get(self.records[slot].rejected_by).iter() {
@@ -106,6 +117,7 @@ impl SchedulingQueue {
         }
         self.set_gate(slot, None);
         self.look_again(slot, CONFIG_RELOAD, now);
+        true
     }
 
     /// A pod that may be new to the queue.

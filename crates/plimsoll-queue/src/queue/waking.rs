@@ -6,6 +6,7 @@ use plimsoll_model::Moment;
 use super::SchedulingQueue;
 use crate::event_log::{Audience, Occurrence};
 use crate::groups::{Band, GroupId, Wake};
+use crate::metrics::IncomingQueue;
 use crate::record::State;
 use crate::records::Slot;
 use crate::worth::{self, Happening, Worth};
@@ -77,7 +78,11 @@ impl SchedulingQueue {
             *budget -= 1;
             self.groups.remove(&mut self.records, slot);
             self.requeue_woken(slot, wake.worth, wake.event, now);
-            self.join_group(slot);
+            if matches!(self.records[slot].state, State::Parked { .. }) {
+                self.join_group(slot);
+                // As if it had left and come back: so kube-scheduler counts it.
+                self.tally.count_incoming(IncomingQueue::Unschedulable, wake.event);
+            }
         }
     }
 

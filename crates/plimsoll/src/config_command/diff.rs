@@ -17,11 +17,11 @@ pub(super) fn run(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> Result<End, Trouble> {
-    let reports = [(from, files.read(from)?), (to, files.read(to)?)];
-    for (path, report) in &reports {
+    let reports = files.read_both(from, to)?;
+    for (path, report) in [from, to].iter().zip(&reports) {
         problems(&path.display().to_string(), report, err)?;
     }
-    let [(_, before), (_, after)] = &reports;
+    let [before, after] = &reports;
     let (Some(before), Some(after)) = (&before.config, &after.config) else {
         return Ok(End::Found);
     };

@@ -1,5 +1,6 @@
 //! Files as the commands see them.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -67,6 +68,20 @@ pub(super) struct Files {
 /// kube-scheduler's defaults as a file.
 const NOTHING_SET: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
 
+const STANDARD_INPUT: &str = "-";
+
+/// Larger than any configuration, and small enough for memory: a device may have no end.
+const LONGEST: u64 = 16 << 20;
+
+fn text_of(from: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    from.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is larger than 16 MiB"));
+    }
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
 impl Files {
     pub(super) fn new(gates: FeatureGates) -> Self {
         Self {
@@ -82,14 +97,22 @@ impl Files {
 
     /// Reads a file; `-` is standard input.
     pub(super) fn read(&self, path: &Path) -> Result<Report, Trouble> {
-        let read = if path == Path::new("-") {
-            let mut text = String::new();
-            io::stdin().read_to_string(&mut text).map(|_| text)
+        let read = if path == Path::new(STANDARD_INPUT) {
+            text_of(io::stdin().lock())
         } else {
-            std::fs::read_to_string(path)
+            File::open(path).and_then(text_of)
         };
         read.map(|text| self.report(&text))
             .map_err(|error| Trouble::Unreadable(format!("cannot read {}: {error}", path.display())))
+    }
+
+    /// Reads two files, of which only one can be standard input.
+    pub(super) fn read_both(&self, one: &Path, other: &Path) -> Result<[Report; 2], Trouble> {
+        if [one, other].iter().all(|path| *path == Path::new(STANDARD_INPUT)) {
+            let text = "standard input can be only one of the two files";
+            return Err(Trouble::Unreadable(text.to_owned()));
+        }
+        Ok([self.read(one)?, self.read(other)?])
     }
 
     pub(super) fn report(&self, text: &str) -> Report {
@@ -116,7 +139,11 @@ impl Files {
             Err(ConfigSourceError::PolicyConversion(errors)) => Report {
                 kind: Some(FileKind::Policy),
                 config: None,
-                problems: errors.0.iter().map(|error| whole(error.to_string(), None)).collect(),
+                problems: errors
+                    .0
+                    .iter()
+                    .map(|error| whole(error.to_string(), Some(error.hint())))
+                    .collect(),
                 warnings: Vec::new(),
             },
             Err(error) => Report {
@@ -161,7 +188,8 @@ impl Files {
             Err(error) => problems.push(self.explain(&error)),
         }
         if let Some(url) = first_extender(&config) {
-            problems.push(whole(RunError::ExtenderNotYet(url.to_owned()).to_string(), None));
+            let hint = "leave the extenders out, or stay with kube-scheduler until they are called".to_owned();
+            problems.push(whole(RunError::ExtenderNotYet(url.to_owned()).to_string(), Some(hint)));
         }
         Report {
             kind: Some(kind),
@@ -172,20 +200,37 @@ impl Files {
     }
 
     fn explain(&self, error: &ProfilesError) -> Problem {
-        let unknown = match error {
-            ProfilesError::Profile {
-                cause: ProfileError::UnknownPlugin { plugin, .. },
-                ..
-            } => Some(plugin),
-            _ => None,
+        let hint = match error {
+            ProfilesError::Profile { cause, .. } => self.hint(cause),
+            ProfilesError::QueueSort { .. } | ProfilesError::QueueSortArgs { .. } => {
+                "the profiles share one queue: name the same queue sort plugin in all of them, or in none".to_owned()
+            }
+            _ => "give each profile a name of its own".to_owned(),
         };
+        whole(error.to_string(), Some(hint))
+    }
+
+    fn hint(&self, cause: &ProfileError) -> String {
         let known: Vec<&str> = self.registry.names().collect();
-        let hint = unknown.map(|plugin| {
-            plugin_hint(plugin, &known).unwrap_or_else(|| {
+        match cause {
+            ProfileError::UnknownPlugin { plugin, .. } => plugin_hint(plugin, &known).unwrap_or_else(|| {
                 format!("{plugin} is none of the plugins of this program; build it into a program of your own")
-            })
-        });
-        whole(error.to_string(), hint)
+            }),
+            ProfileError::Duplicate { .. } | ProfileError::RepeatedArgs { .. } => "remove one of them".to_owned(),
+            ProfileError::DoesNotExtend { plugin, .. } => {
+                format!("name {plugin} under multiPoint, or at a point that it takes part in")
+            }
+            ProfileError::NotThereYet { plugin } => {
+                format!("leave {plugin} out; as a default it is kept, and pods that need it wait")
+            }
+            ProfileError::QueueSortCount { .. } => {
+                "enable exactly one queue sort plugin, such as PrioritySort".to_owned()
+            }
+            ProfileError::NoBind { .. } => "enable a bind plugin, such as DefaultBinder".to_owned(),
+            ProfileError::ScoreOverflow => "write weights of 1 or more".to_owned(),
+            ProfileError::Construction { plugin, .. } => format!("mend the arguments of {plugin}"),
+            _ => "leave some plugins out".to_owned(),
+        }
     }
 }
 

@@ -104,6 +104,7 @@ fn plugins_that_do_not_exist_and_those_that_are_not_there_yet_are_problems_by_na
     let (end, out, _) = folder.run(&["check", "@yet"]);
     assert_eq!(end, End::Found);
     assert!(out.contains("VolumeZone"), "{out}");
+    assert!(out.contains("    try: leave VolumeZone out"), "{out}");
 }
 
 #[test]
@@ -174,6 +175,7 @@ fn a_policy_is_checked_and_becomes_a_configuration() {
     let (end, out, _) = folder.run(&["check", "@u"]);
     assert_eq!(end, End::Found);
     assert!(out.contains(r#"Invalid predicate name "Nobody" specified"#), "{out}");
+    assert!(out.contains("    try: build a plugin of that name"), "{out}");
 }
 
 #[test]
@@ -200,6 +202,15 @@ fn a_diff_tells_what_changes_after_defaulting_and_nothing_else() {
     let (end, _, err) = folder.run(&["diff", "@a", "@d"]);
     assert_eq!(end, End::Found);
     assert!(err.starts_with("d:"), "{err}");
+}
+
+#[test]
+fn output_that_nobody_takes_is_trouble() {
+    let mut err = Vec::new();
+    let closed = io::Error::from(io::ErrorKind::BrokenPipe);
+    assert_eq!(told(Err(closed), &mut err), End::Trouble);
+    assert_eq!(String::from_utf8(err).unwrap(), "error: cannot write: broken pipe\n");
+    assert_eq!(told(Ok(End::Found), &mut Vec::new()), End::Found);
 }
 
 #[test]

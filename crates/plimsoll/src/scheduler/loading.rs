@@ -38,6 +38,10 @@ impl Loader {
         } else {
             self.scheduler.complete(&mut loaded.config.profiles);
         }
+        let client = &loaded.config.client_connection;
+        if client.burst == 0 && client.qps > 0.0 {
+            return Err(RunError::NoBurst);
+        }
         let election = &loaded.config.leader_election;
         if election.leader_elect {
             election.validate_lock().map_err(RunError::ResourceLock)?;

@@ -17,8 +17,12 @@ fn series() -> anyhow::Result<BTreeSet<String>> {
     metrics.scheduling_attempt(AttemptResult::Error, "default-scheduler", took);
     metrics.scheduling_algorithm(took);
     metrics.pod_scheduled(1, Some(took), true);
-    metrics.queue_incoming_pods("active", "PodAdd", 1);
-    metrics.unschedulable_pods("NodeName", "default-scheduler", 1);
+    metrics.queue().incoming("active", "PodAdd", 1);
+    metrics.queue().unschedulable("NodeName", "default-scheduler", 1);
+    metrics.queue().in_flight_events(&[("NodeAdd".to_owned(), 1)].into());
+    metrics.queue().hints("NodeName", "NodeAdd", "Queue", 1, took);
+    metrics.queue().event_handled("NodeAdd", took);
+    metrics.audit().discrepancies("missing", 1);
     metrics.cache_size(1, 1, 1);
     metrics.master_status(true);
     metrics.election_slow_path(1);

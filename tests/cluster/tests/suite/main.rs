@@ -1,9 +1,11 @@
 //! The scheduler on a real control plane. Each test is one promise; the judge's promises (no pod bound twice, no node
-//! past its allocatable at any moment, every pending pod explained) hold in every one of them.
+//! past its allocatable at any moment, every pending pod explained, nothing found by audits) hold in every one of them.
 
+mod churn;
 mod configuration;
 mod deployment;
 mod failover;
+mod helping_changes;
 mod measurement;
 mod outages;
 mod placement;
@@ -11,3 +13,4 @@ mod races;
 mod reload;
 mod unbuilt;
 mod waiting;
+mod waking;

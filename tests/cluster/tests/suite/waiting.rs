@@ -55,22 +55,6 @@ fn without_any_node_a_pod_says_so_and_is_placed_on_the_first_one() -> anyhow::Re
 }
 
 #[test]
-fn a_label_that_appears_on_a_node_places_the_pod_that_asked_for_it() -> anyhow::Result<()> {
-    suite::run(async |cluster| {
-        cluster.create_nodes([node("n1"), node("n2")]).await?;
-        cluster.start_scheduler()?;
-        cluster.create_pods([pod("picky").node_selector("disk", "ssd")]).await?;
-        let why = "0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.";
-        cluster.pending_because("picky", why).await?;
-        cluster
-            .patch_node("n2", json!({ "metadata": { "labels": { "disk": "ssd" } } }))
-            .await?;
-        assert_eq!(cluster.bound("picky").await?, "n2");
-        Ok(())
-    })
-}
-
-#[test]
 fn room_freed_by_a_deleted_pod_is_used() -> anyhow::Result<()> {
     suite::run(async |cluster| {
         cluster.create_nodes([node("n1").cpu("1")]).await?;
@@ -118,36 +102,6 @@ fn an_uncordoned_node_and_a_removed_taint_are_used() -> anyhow::Result<()> {
             .patch_node("tainted", json!({ "spec": { "taints": null } }))
             .await?;
         assert_eq!(cluster.bound("b").await?, "tainted");
-        Ok(())
-    })
-}
-
-#[test]
-fn a_gated_pod_waits_until_its_last_gate_is_gone() -> anyhow::Result<()> {
-    suite::run(async |cluster| {
-        cluster.create_nodes([node("n1")]).await?;
-        cluster.start_scheduler()?;
-        cluster
-            .create_pods([pod("gated").gate("example.com/one").gate("example.com/two")])
-            .await?;
-        cluster.create_pods([pod("free-1")]).await?;
-        cluster.bound("free-1").await?;
-        cluster
-            .patch_pod(
-                "gated",
-                json!({ "spec": { "schedulingGates": [{ "name": "example.com/two" }] } }),
-            )
-            .await?;
-        cluster.create_pods([pod("free-2")]).await?;
-        cluster.bound("free-2").await?;
-        let gated = cluster.pods().get("gated").await?;
-        assert_eq!(gated.node(), None);
-        let reason = gated.scheduled().and_then(|condition| condition.reason.as_deref());
-        assert_eq!(reason, Some("SchedulingGated"));
-        cluster
-            .patch_pod("gated", json!({ "spec": { "schedulingGates": [] } }))
-            .await?;
-        assert_eq!(cluster.bound("gated").await?, "n1");
         Ok(())
     })
 }

@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
-use plimsoll_oracle::{Availability, Case, campaign, case, differences, find};
+use clap::{Parser, ValueEnum};
+use plimsoll_oracle::{Availability, Case, HintCase, Question, SearchCase, campaign, find};
 
 /// Compares Plimsoll's plugins with kube-scheduler's own on random clusters.
 #[derive(Debug, Parser)]
 struct Arguments {
+    /// What to ask both sides.
+    #[arg(long, value_enum, default_value_t = Ask::Verdicts)]
+    ask: Ask,
     /// How many cases.
     #[arg(long, default_value_t = 20_000)]
     cases: u64,
@@ -31,11 +34,29 @@ struct Arguments {
     replay: Option<PathBuf>,
 }
 
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Ask {
+    /// What plugins say of nodes.
+    Verdicts,
+    /// What changes of objects mean to a pod that waits.
+    Hints,
+    /// Which nodes are found when a share of them is looked at.
+    Searches,
+}
+
 fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
+    match arguments.ask {
+        Ask::Verdicts => run::<Case>(&arguments),
+        Ask::Hints => run::<HintCase>(&arguments),
+        Ask::Searches => run::<SearchCase>(&arguments),
+    }
+}
+
+fn run<Q: Question>(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     if let Some(number) = arguments.print {
-        writeln!(out, "{}", serde_json::to_string(&case(arguments.seed, number))?)?;
+        writeln!(out, "{}", serde_json::to_string(&Q::generate(arguments.seed, number))?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let program = match find()? {
@@ -44,22 +65,22 @@ fn main() -> anyhow::Result<ExitCode> {
     };
     if let Some(file) = &arguments.replay {
         let text = std::fs::read(file).with_context(|| file.display().to_string())?;
-        let case: Case = serde_json::from_slice(&text)?;
+        let case: Q = serde_json::from_slice(&text)?;
         let (ours, upstream) = campaign::answers(&program, &case)?;
-        writeln!(
-            out,
-            "ours:     {}\nupstream: {}",
-            serde_json::to_string(&ours)?,
-            serde_json::to_string(&upstream)?
-        )?;
-        let found = differences(&ours, &upstream);
-        for difference in &found {
+        writeln!(out, "ours:     {}", serde_json::to_string(&ours)?)?;
+        writeln!(out, "upstream: {}", serde_json::to_string(&upstream)?)?;
+        let compared = case.compare(&ours, &upstream);
+        for difference in &compared.unlisted {
             writeln!(out, "{difference}")?;
         }
-        return Ok(exit_code(found.is_empty()));
+        for line in &compared.intended {
+            writeln!(out, "intended: {line}")?;
+        }
+        write!(out, "{}", campaign::row(&case, &upstream, &compared.unlisted)?)?;
+        return Ok(exit_code(compared.unlisted.is_empty()));
     }
     let numbers = arguments.start..arguments.start.saturating_add(arguments.cases);
-    let report = campaign::run(&program, arguments.seed, numbers, arguments.jobs, &mut out)?;
+    let report = campaign::run::<Q>(&program, arguments.seed, numbers, arguments.jobs, &mut out)?;
     writeln!(out, "seed {}: {report}", arguments.seed)?;
     Ok(exit_code(report.mismatches.is_empty()))
 }

@@ -1,42 +1,47 @@
 //! Configurations: the default profile, other plugins and weights, arguments of every kind.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
+use plimsoll_config::{FeatureGates, ProfileConfig};
+use plimsoll_framework::Profile;
 use serde_json::{Map, Value, json};
 
 use super::{affinity, quantity, spread};
+use crate::case::Case;
 use crate::dice::Dice;
 
-/// Score plugins of the default profile.
-const SCORES: [&str; 7] = [
-    "TaintToleration",
-    "NodeAffinity",
-    "NodeResourcesFit",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "NodeResourcesBalancedAllocation",
-    "ImageLocality",
-];
-/// Filter plugins of the default profile.
-const FILTERS: [&str; 9] = [
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "NodeDeclaredFeatures",
-];
+/// What the default profile filters and scores by, in its order.
+#[derive(Default)]
+struct Defaults {
+    filters: Vec<&'static str>,
+    scores: Vec<&'static str>,
+}
+
+static DEFAULTS: LazyLock<Defaults> = LazyLock::new(|| {
+    let registry = plimsoll_plugins::registry();
+    let profile = Profile::assemble(&ProfileConfig::default(), &registry, &FeatureGates::default());
+    let names = |profile: Profile| Defaults {
+        filters: profile.filter.iter().map(|filter| filter.name()).collect(),
+        scores: profile.score.iter().map(|score| score.plugin.name()).collect(),
+    };
+    profile.map(names).unwrap_or_default()
+});
 
 /// Gates that change what the plugins do, each with those that cannot be on without it.
-const GATES: [&[(&str, bool)]; 3] = [
+const GATES: [&[(&str, bool)]; 4] = [
     &[("TaintTolerationComparisonOperators", true)],
     &[("DRAExtendedResource", false)],
     &[
         ("MatchLabelKeysInPodTopologySpread", false),
         ("MatchLabelKeysInPodTopologySpreadSelectorMerge", false),
+    ],
+    &[
+        ("NodeDeclaredFeatures", false),
+        ("ExtendWebSocketsToKubelet", false),
+        ("InPlacePodLevelResourcesVerticalScaling", false),
+        ("InPlacePodVerticalScalingInitContainers", false),
+        ("RestartAllContainersOnContainerExits", false),
     ],
 ];
 
@@ -51,7 +56,28 @@ pub(super) fn feature_gates(dice: &mut Dice) -> BTreeMap<String, bool> {
 
 /// A configuration with one profile.
 pub(super) fn config(dice: &mut Dice, nodes: usize) -> Value {
-    let mut profile = json!({ "schedulerName": "default-scheduler" });
+    json!({
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile(dice, "default-scheduler", nodes)],
+    })
+}
+
+/// Adds one or two profiles before or behind the one that there is, and gives the pod to any of them.
+pub(super) fn add_profiles(dice: &mut Dice, case: &mut Case, nodes: usize) {
+    let Some(profiles) = case.config["profiles"].as_array_mut() else {
+        return;
+    };
+    for number in 0..dice.between(1, 2) {
+        let at = dice.below(profiles.len() + 1);
+        profiles.insert(at, profile(dice, &format!("scheduler-{number}"), nodes));
+    }
+    let chosen = dice.below(profiles.len());
+    case.pod["spec"]["schedulerName"] = profiles[chosen]["schedulerName"].clone();
+}
+
+fn profile(dice: &mut Dice, name: &str, nodes: usize) -> Value {
+    let mut profile = json!({ "schedulerName": name });
     if dice.percent(30) {
         profile["plugins"] = Value::Object(plugins(dice));
     }
@@ -63,11 +89,7 @@ pub(super) fn config(dice: &mut Dice, nodes: usize) -> Value {
     if !args.is_empty() {
         profile["pluginConfig"] = json!(args);
     }
-    json!({
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "profiles": [profile],
-    })
+    profile
 }
 
 fn plugins(dice: &mut Dice) -> Map<String, Value> {
@@ -103,12 +125,12 @@ fn sets(sets: &[(&str, Value)]) -> Map<String, Value> {
 
 /// Default plugins named again keep their place and take the new weight.
 fn weights_overridden(dice: &mut Dice) -> Map<String, Value> {
-    let names = dice.some(4, &SCORES);
+    let names = dice.some(4, &DEFAULTS.scores);
     sets(&[("multiPoint", json!({ "enabled": weighted(dice, &names) }))])
 }
 
 fn scores_replaced(dice: &mut Dice) -> Map<String, Value> {
-    let mut names = dice.some(5, &SCORES);
+    let mut names = dice.some(5, &DEFAULTS.scores);
     if dice.percent(50) {
         names.reverse();
     }
@@ -120,9 +142,9 @@ fn scores_replaced(dice: &mut Dice) -> Map<String, Value> {
 }
 
 fn some_disabled(dice: &mut Dice) -> Map<String, Value> {
-    let everywhere = dice.some(2, &FILTERS);
-    let scores = dice.some(3, &SCORES);
-    let filters = dice.some(2, &FILTERS);
+    let everywhere = dice.some(2, &DEFAULTS.filters);
+    let scores = dice.some(3, &DEFAULTS.scores);
+    let filters = dice.some(2, &DEFAULTS.filters);
     sets(&[
         ("multiPoint", json!({ "disabled": named(&everywhere) })),
         ("score", json!({ "disabled": named(&scores) })),
@@ -132,7 +154,7 @@ fn some_disabled(dice: &mut Dice) -> Map<String, Value> {
 
 /// Another order, and so another first reason.
 fn filters_replaced(dice: &mut Dice) -> Map<String, Value> {
-    let mut names = FILTERS.to_vec();
+    let mut names = DEFAULTS.filters.clone();
     let turn = dice.below(names.len());
     names.rotate_left(turn);
     if dice.percent(50) {
@@ -143,7 +165,7 @@ fn filters_replaced(dice: &mut Dice) -> Map<String, Value> {
 
 fn all_replaced(dice: &mut Dice) -> Map<String, Value> {
     let mut enabled = vec![json!({ "name": "PrioritySort" }), json!({ "name": "DefaultBinder" })];
-    let mut names = FILTERS.to_vec();
+    let mut names = DEFAULTS.filters.clone();
     names.extend(["NodeResourcesBalancedAllocation", "ImageLocality"]);
     let left_out = dice.below(names.len());
     names.remove(left_out);

@@ -21,7 +21,7 @@ fn values_of(key: &str) -> &'static [&'static str] {
 }
 
 /// Labels of a pod; often none of some keys.
-pub(super) fn of_pod(dice: &mut Dice) -> Map<String, Value> {
+pub(crate) fn of_pod(dice: &mut Dice) -> Map<String, Value> {
     let mut labels = Map::new();
     for (key, values) in POD_VALUES {
         if dice.percent(if key == "app" { 85 } else { 35 }) {

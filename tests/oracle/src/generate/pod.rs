@@ -273,7 +273,7 @@ fn tolerations(dice: &mut Dice) -> Vec<Value> {
 }
 
 /// An empty key or no value go with `Exists` alone: the API server takes none other.
-fn toleration(dice: &mut Dice) -> Value {
+pub(crate) fn toleration(dice: &mut Dice) -> Value {
     let mut toleration = Map::new();
     let mut set = |key: &str, value: Value| toleration.insert(key.to_owned(), value);
     let effect = dice.seldom(30, &["PreferNoSchedule", "NoSchedule"], &["NoExecute", ""]);

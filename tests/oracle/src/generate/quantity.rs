@@ -49,7 +49,7 @@ pub(super) const SCALARS: [&str; 5] = [
 ];
 
 /// An amount that a container may ask for, of any resource.
-pub(super) fn request(dice: &mut Dice, resource: &str) -> &'static str {
+pub(crate) fn request(dice: &mut Dice, resource: &str) -> &'static str {
     match resource {
         "cpu" => dice.seldom(ODD, &CPU, &ODD_CPU),
         "memory" => dice.seldom(ODD, &MEMORY, &ODD_MEMORY),

@@ -1,6 +1,10 @@
 //! What each extension point makes of each status code.
 
-use plimsoll_framework::{Code, PermitOutcome, PreFilterOutcome, Status};
+use plimsoll_framework::{
+    Code, CycleContext, CycleState, PerNodeFilter, PerNodeRejection, PermitOutcome, Plugin, PostFilter,
+    PostFilterOutcome, PreFilterOutcome, Rejections, Resolvability, Status,
+};
+use plimsoll_model::columns::NodeIndex;
 
 use super::*;
 
@@ -66,4 +70,73 @@ fn reserve_and_permit_reject_with_three_codes_and_fail_with_all_others() {
     assert_eq!(reserved, expected("Reserve"));
     let permitted = outcomes(|profile, code| profile.permit("P", move |_| PermitOutcome::Stop(stopped(code))));
     assert_eq!(permitted, expected("Permit"));
+}
+
+/// Turns every node away.
+struct Never(Resolvability);
+
+impl Plugin for Never {
+    fn name(&self) -> &'static str {
+        "P"
+    }
+}
+
+impl PerNodeFilter for Never {
+    fn possible_reasons(&self) -> &'static [&'static str] {
+        &["no"]
+    }
+
+    fn filter_node(&self, _: CycleContext<'_>, _: &CycleState, _: NodeIndex) -> Option<PerNodeRejection> {
+        Some(PerNodeRejection {
+            reason: "no",
+            resolvability: self.0,
+        })
+    }
+}
+
+/// Says on how many nodes it could help.
+struct Counting;
+
+impl Plugin for Counting {
+    fn name(&self) -> &'static str {
+        "Counting"
+    }
+}
+
+impl PostFilter for Counting {
+    fn post_filter(
+        &self,
+        cycle: CycleContext<'_>,
+        _: &mut CycleState,
+        rejections: Rejections<'_>,
+    ) -> PostFilterOutcome {
+        let candidates = rejections.resolvable(cycle.columns).len();
+        PostFilterOutcome::rejected(Status::new(
+            Code::Unschedulable,
+            "",
+            format!("candidates: {candidates}"),
+        ))
+    }
+}
+
+#[test]
+fn filters_reject_with_three_codes_of_which_one_waits_and_one_leaves_candidates_to_post_filters() {
+    let rejection = |resolvability| {
+        let mut cluster = Cluster::new(
+            ProfileBuilder::new()
+                .with(|profile| {
+                    profile.filter = vec![Arc::new(Never(resolvability))];
+                    profile.post_filter = vec![Arc::new(Counting)];
+                })
+                .build(),
+        );
+        cluster.add_node("n1", 1000);
+        let diagnosis = cluster.refuse(&pod("a", 1));
+        assert_eq!(diagnosis.plugins, ["P"]);
+        (diagnosis.pending_plugins, diagnosis.message)
+    };
+    let message = |candidates: usize| format!("0/1 nodes are available: 1 no. candidates: {candidates}");
+    assert_eq!(rejection(Resolvability::Resolvable), (vec![], message(1)));
+    assert_eq!(rejection(Resolvability::Unresolvable), (vec![], message(0)));
+    assert_eq!(rejection(Resolvability::Pending), (vec!["P"], message(0)));
 }

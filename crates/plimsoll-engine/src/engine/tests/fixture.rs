@@ -153,6 +153,7 @@ impl Cluster {
             Notice::PermitWaitEnded { .. } => "waited",
             Notice::Released { .. } => "released",
             Notice::Unmatched { .. } => "unmatched",
+            Notice::Activate { .. } => "activate",
         };
         self.out.drain(..).map(name).collect()
     }

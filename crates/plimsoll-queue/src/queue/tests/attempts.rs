@@ -288,6 +288,20 @@ fn a_pod_back_under_its_uid_waits_for_the_attempt_under_way_and_is_tried_again()
 }
 
 #[test]
+fn a_pod_back_under_its_uid_is_tried_at_once_although_the_attempt_took_it_for_gone() {
+    let mut f = Fixture::new();
+    let first = f.add_at(Place::InFlight, "a");
+    f.delete(&first);
+    f.apply(Delta::PodAdded(Arc::clone(&first)));
+    f.settle(&first.uid, Outcome::Dropped);
+    assert_eq!(f.place(&first), Some(Place::Active));
+    // It did not come back since then.
+    f.pop().unwrap();
+    f.settle(&first.uid, Outcome::Dropped);
+    assert_eq!(f.place(&first), Some(Place::Placed));
+}
+
+#[test]
 fn events_are_kept_only_while_an_attempt_may_need_them() {
     let mut f = Fixture::new();
     f.make_room();

@@ -108,9 +108,14 @@ fn gated_pods_that_are_woken_in_vain_wait_for_the_next_event() {
     let mut f = in_portions_of(1);
     f.shut_barrier(true);
     let pods: Vec<_> = (0..4).map(|at| f.add(pod(&format!("p{at}")))).collect();
+    f.queue.take_metrics();
     f.make_room();
     f.settle_down();
     assert!(pods.iter().all(|pod| f.place(pod) == Some(Place::Gated)));
+    assert_eq!(
+        f.queue.take_metrics().incoming,
+        [(("unschedulable", "AssignedPodDelete".to_owned()), 4)]
+    );
     f.shut_barrier(false);
     f.make_room();
     f.settle_down();

@@ -20,7 +20,10 @@ fn pods_whose_profile_is_gone_leave_every_place() {
     for place in PLACES {
         let mut f = Fixture::new();
         let a = f.add_at(place, "a");
-        f.reconfigure(QueueConfig::default(), &["second"], &[Arc::clone(&a)]);
+        let left = f.reconfigure(QueueConfig::default(), &["second"], &[Arc::clone(&a)]);
+        let waited = place != Place::Placed;
+        let told = waited.then(|| ("default-scheduler".to_owned(), 1));
+        assert_eq!(left, told.into_iter().collect(), "{place:?}");
         assert_eq!(f.place(&a), None, "{place:?}");
         assert_eq!(f.queue.counts(), crate::Counts::default(), "{place:?}");
         assert_eq!(f.queue.next_deadline(), None, "{place:?}");
@@ -35,7 +38,8 @@ fn pods_of_a_new_profile_join_although_they_were_never_kept() {
     let nobodys = f.add(pod("nobodys").scheduler("fourth"));
     assert_eq!(f.place(&theirs), None);
     let unassigned = [&theirs, &gated, &nobodys].map(Arc::clone);
-    f.reconfigure(QueueConfig::default(), &["default-scheduler", "third"], &unassigned);
+    let left = f.reconfigure(QueueConfig::default(), &["default-scheduler", "third"], &unassigned);
+    assert_eq!(left, BTreeMap::new());
     assert_eq!(f.place(&theirs), Some(Place::Active));
     assert_eq!(f.place(&gated), Some(Place::Gated));
     assert_eq!(f.place(&nobodys), None);

@@ -1,0 +1,103 @@
+use std::sync::Arc;
+
+use plimsoll_client::PatchReply;
+use plimsoll_engine::{ClaimId, ClaimInput, ClaimState, ReadResult};
+use plimsoll_model::{Change, Delta, Moment, Pod, Seq, Uid};
+use ractor::ActorProcessingErr;
+
+use super::SchedulingCycleState;
+use crate::auditor::{
+    Account, AuditMarker, ClaimAccount, CycleAccount, Discrepancy, Finding, Restatement, Restatements,
+};
+use crate::scheduling_queue::QueueMessage;
+
+impl SchedulingCycleState {
+    /// The marker comes from the queue, behind every pod that was handed out. It goes back behind every pod that was settled.
+    pub(super) fn give_account(&mut self, marker: AuditMarker, now: Moment) {
+        let waiting = self.waiting.as_ref().map(|attempt| &attempt.popped);
+        let attempts = waiting.into_iter().chain(&self.current);
+        let answers_lost = self.answers_lost() > 0;
+        let claims = self.engine.claims().map(|claim| ClaimAccount {
+            id: claim.id(),
+            uid: claim.pod().uid.clone(),
+            state: claim.state(),
+            asked: self.asked.get(&claim.id()).copied(),
+        });
+        marker.tell(Account::Cycle(CycleAccount {
+            at: now,
+            applied: self.engine.applied(),
+            attempts: attempts.map(|popped| popped.pod.uid.clone()).collect(),
+            claims: claims.collect(),
+            idle: self.waiting.is_none() && self.current.is_none() && !self.stopping,
+            answers_lost,
+        }));
+        self.queue.tell(QueueMessage::AuditReturn(marker));
+    }
+
+    /// How many answers of the workers are certainly neither here nor on their way: one that is on its way waits in the
+    /// mailbox, among other messages.
+    fn answers_lost(&self) -> u64 {
+        // In this order: what comes in between makes the mailbox fuller.
+        let under_way = self.workers.answers().saturating_sub(self.answers);
+        let waiting = u64::try_from(self.mailbox.depth().get()).unwrap_or(0);
+        under_way.saturating_sub(waiting)
+    }
+
+    pub(super) fn take_truth(&mut self, restatements: &Restatements, now: Moment) -> Result<(), ActorProcessingErr> {
+        for Restatement { discrepancy, pod, .. } in restatements.pods.iter() {
+            let Discrepancy { uid, finding } = discrepancy;
+            match *finding {
+                Finding::OrphanedClaim { claim } => self.see_again(claim, pod.as_ref(), restatements.seq, now),
+                Finding::Unanswered { claim, asked } => self.take_for_unknown(uid, claim, asked, now),
+                Finding::Overdue { .. } => self.tick(now),
+                Finding::Missing
+                | Finding::Stale
+                | Finding::Abandoned { .. }
+                | Finding::TwoOwners
+                | Finding::Unasked { .. } => {}
+            }
+        }
+        self.begin_waiting(now)
+    }
+
+    /// The watch's word about a claim's pod once more; the claim ends by its own rules, or does not.
+    fn see_again(&mut self, claim: ClaimId, pod: Option<&Arc<Pod>>, seq: Seq, now: Moment) {
+        let Some(claim) = self.engine.claim(claim) else { return };
+        let delta = match pod {
+            Some(pod) => Delta::PodAdded(Arc::clone(pod)),
+            None => Delta::PodDeleted(Arc::clone(claim.pod())),
+        };
+        let mut notices = Vec::new();
+        self.engine.apply(&Change { seq, delta }, now, &mut notices);
+        self.act_on(notices, now);
+    }
+
+    /// An answer that does not come leaves the outcome unknown, and a claim knows what to do then. A status patch that has
+    /// no answer either no longer holds the binding back.
+    fn take_for_unknown(&mut self, uid: &Uid, claim: ClaimId, asked: Option<Moment>, now: Moment) {
+        let Some(state) = self.engine.claim(claim).map(plimsoll_engine::Claim::state) else {
+            return;
+        };
+        if self.asked.get(&claim).copied() != asked {
+            return;
+        }
+        let message = "its answer was lost".to_owned();
+        let lost = PatchReply::Refused { code: 0, message };
+        for job in self.status_writes.answered(uid, &lost, now) {
+            self.workers.dispatch(job);
+        }
+        let input = match state {
+            ClaimState::Sent => ClaimInput::Unknown {
+                settled_by: now + self.token.write_timeout(),
+            },
+            ClaimState::Checking { .. } => ClaimInput::Read(ReadResult::Failed),
+            _ => return,
+        };
+        // What was lost is not waited for any more: else every later audit would find it again.
+        self.answers += self.answers_lost();
+        self.asked.remove(&claim);
+        let mut notices = Vec::new();
+        self.engine.bind_input(claim, input, now, &mut notices);
+        self.act_on(notices, now);
+    }
+}

@@ -1,0 +1,503 @@
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_model::testing::{node, pod};
+use plimsoll_model::{Delta, Moment, Pod, Seq, Uid};
+use proptest::prelude::*;
+
+use super::super::fixture::{Fixture, rejected_at, shrink};
+use crate::{Outcome, Place, QueueConfig, backoff};
+
+/// What may happen. Numbers choose among the pods there are.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    Add {
+        priority: i32,
+        gated: bool,
+        nominated: bool,
+    },
+    Relabel(usize),
+    Shrink(usize),
+    Touch(usize),
+    Open(usize),
+    Prioritise(usize, i32),
+    Assign(usize),
+    Delete(usize),
+    Return(usize),
+    NodeAdded,
+    NodeDeleted,
+    OthersDeleted,
+    Observe,
+    Pop,
+    /// The attempt was judged this many changes before the last, but never before its pop.
+    Reject(usize, u64),
+    Fail(usize),
+    Place(usize),
+    Drop(usize),
+    Activate(usize),
+    Pass(u64),
+    Tick,
+    ShutBarrier(bool),
+}
+
+pub(super) fn step() -> impl Strategy<Value = Step> {
+    let some = 0usize..1000;
+    prop_oneof![
+        6 => (0..4i32, prop::bool::weighted(0.2), prop::bool::weighted(0.2))
+            .prop_map(|(priority, gated, nominated)| Step::Add { priority, gated, nominated }),
+        2 => some.clone().prop_map(Step::Relabel),
+        2 => some.clone().prop_map(Step::Shrink),
+        2 => some.clone().prop_map(Step::Touch),
+        2 => some.clone().prop_map(Step::Open),
+        1 => (some.clone(), 0..4i32).prop_map(|(pod, priority)| Step::Prioritise(pod, priority)),
+        1 => some.clone().prop_map(Step::Assign),
+        1 => some.clone().prop_map(Step::Delete),
+        1 => some.clone().prop_map(Step::Return),
+        2 => Just(Step::NodeAdded),
+        2 => Just(Step::NodeDeleted),
+        1 => Just(Step::OthersDeleted),
+        1 => Just(Step::Observe),
+        8 => Just(Step::Pop),
+        8 => (some.clone(), 0..4u64).prop_map(|(pod, behind)| Step::Reject(pod, behind)),
+        2 => some.clone().prop_map(Step::Fail),
+        2 => some.clone().prop_map(Step::Place),
+        1 => some.clone().prop_map(Step::Drop),
+        1 => some.prop_map(Step::Activate),
+        4 => (0..4_000u64).prop_map(Step::Pass),
+        4 => Just(Step::Tick),
+        1 => any::<bool>().prop_map(Step::ShutBarrier),
+    ]
+}
+
+/// What the naive model knows of a pod, whether it is pending or not.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) pod: Arc<Pod>,
+    arrival: u64,
+    timestamp: Moment,
+    rejections: u32,
+    errors: u32,
+    /// Exists and has no node.
+    pub(super) pending: bool,
+    pub(super) attempt: Option<Attempt>,
+}
+
+/// An attempt under way as the model sees it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Attempt {
+    popped_at: u64,
+    /// Numbers of the changes since the pop that may help any pod.
+    changes: Vec<u64>,
+    /// Whether something came that is replayed whatever the columns knew.
+    unnumbered: bool,
+}
+
+impl Known {
+    pub(super) fn until(&self, f: &Fixture) -> Moment {
+        let failures = if self.errors > 0 { self.errors } else { self.rejections };
+        backoff::until(&f.queue.config, failures, self.timestamp).unwrap_or(Moment::ZERO)
+    }
+}
+
+/// How the queue is set up.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setup {
+    /// Whether pods that back off may be popped.
+    early_pops: bool,
+    /// How many pods one call moves, if not all.
+    portion: Option<usize>,
+}
+
+pub(super) fn setup() -> impl Strategy<Value = Setup> {
+    let portion = prop_oneof![3 => Just(None), 1 => (1..4usize).prop_map(Some)];
+    (prop::bool::weighted(0.7), portion).prop_map(|(early_pops, portion)| Setup { early_pops, portion })
+}
+
+/// The queue beside a model that walks over all pods.
+pub(super) struct World {
+    pub(super) f: Fixture,
+    pub(super) known: Vec<Known>,
+    setup: Setup,
+    arrivals: u64,
+    shut: bool,
+}
+
+impl World {
+    pub(super) fn new(setup: Setup) -> Self {
+        let mut f = Fixture::with(QueueConfig {
+            pop_from_backoff: setup.early_pops,
+            ..QueueConfig::default()
+        });
+        if let Some(portion) = setup.portion {
+            f.queue.portion = portion;
+        }
+        Self {
+            f,
+            setup,
+            known: Vec::new(),
+            arrivals: 0,
+            shut: false,
+        }
+    }
+
+    fn choose(&self, number: usize, fits: impl Fn(&Known) -> bool) -> Option<usize> {
+        let choice: Vec<usize> = (0..self.known.len()).filter(|at| fits(&self.known[*at])).collect();
+        (!choice.is_empty()).then(|| choice[number % choice.len()])
+    }
+
+    fn place(&self, at: usize) -> Option<Place> {
+        self.f.place(&self.known[at].pod)
+    }
+
+    fn gate_holds(&self, pod: &Pod) -> bool {
+        self.shut || !pod.spec.scheduling_gates.is_empty()
+    }
+
+    /// Something that may help any pod: it is in every attempt's log, and no pod that it could help stays parked.
+    fn helpful(&mut self, numbered: bool, at_most: Option<i32>) {
+        let seq = self.f.seq;
+        self.check_woken(at_most);
+        for at in 0..self.known.len() {
+            if at_most.is_some_and(|most| self.known[at].pod.priority() > most) {
+                continue;
+            }
+            if let Some(attempt) = &mut self.known[at].attempt {
+                if numbered {
+                    attempt.changes.push(seq);
+                } else {
+                    attempt.unnumbered = true;
+                }
+            }
+            let place = self.place(at);
+            assert_ne!(
+                place,
+                Some(Place::Unschedulable),
+                "an event that could help left {:?} parked",
+                self.known[at]
+            );
+            if place == Some(Place::Gated) {
+                assert!(self.gate_holds(&self.known[at].pod), "an open gate was not found");
+            }
+        }
+    }
+
+    /// Of pods that move in portions, those that have not moved are due.
+    fn check_woken(&mut self, at_most: Option<i32>) {
+        let parked = |place| matches!(place, Place::Unschedulable);
+        let f = &self.f;
+        for (uid, _, look) in f.queue.pods().filter(|(_, place, _)| parked(*place)) {
+            let known = self.known.iter().find(|known| known.pod.uid == *uid);
+            let concerned = known.is_some_and(|known| at_most.is_none_or(|most| known.pod.priority() <= most));
+            assert!(!concerned || look <= f.now, "{uid} is not about to move");
+        }
+        if self.setup.portion.is_some() {
+            self.f.settle_down();
+        }
+    }
+
+    fn arrive(&mut self) -> u64 {
+        self.arrivals += 1;
+        self.arrivals
+    }
+
+    fn update(&mut self, at: usize, change: impl FnOnce(&mut Pod)) {
+        let old = Arc::clone(&self.known[at].pod);
+        self.known[at].pod = self.f.update(&old, change);
+    }
+
+    fn own_update(&mut self, at: usize, change: impl FnOnce(&mut Pod)) {
+        self.update(at, change);
+        let known = &mut self.known[at];
+        match &mut known.attempt {
+            Some(attempt) => attempt.unnumbered = true,
+            None => assert_ne!(
+                self.place(at),
+                Some(Place::Unschedulable),
+                "an own update did not wake the pod"
+            ),
+        }
+    }
+
+    pub(super) fn run(&mut self, step: &Step) {
+        match *step {
+            Step::Add {
+                priority,
+                gated,
+                nominated,
+            } => self.add(priority, gated, nominated),
+            Step::Relabel(number) => self.relabel(number),
+            Step::Shrink(number) => self.shrink(number),
+            Step::Touch(number) => self.touch(number),
+            Step::Open(number) => self.open(number),
+            Step::Prioritise(number, priority) => self.prioritise(number, priority),
+            Step::Assign(number) => self.assign(number),
+            Step::Delete(number) => self.delete(number),
+            Step::Return(number) => self.return_from_deletion(number),
+            Step::NodeAdded => {
+                self.f.apply(Delta::NodeAdded(Arc::new(node("n").build())));
+                self.helpful(true, None);
+            }
+            Step::NodeDeleted => self.f.apply(Delta::NodeDeleted(Arc::new(node("n").build()))),
+            Step::OthersDeleted => {
+                self.f.apply(Delta::PodDeleted(Arc::new(
+                    pod("other").scheduler("other").on("n").build(),
+                )));
+                self.helpful(true, None);
+            }
+            Step::Observe => {
+                self.f.make_room();
+                self.helpful(false, None);
+            }
+            Step::Pop => {
+                self.pop();
+            }
+            Step::Reject(number, behind) => self.reject(number, behind),
+            Step::Fail(number) => self.end(
+                number,
+                Outcome::Failed {
+                    judged_at: Seq::new(self.f.seq),
+                },
+            ),
+            Step::Place(number) => self.end(number, Outcome::Placed),
+            Step::Drop(number) => self.end(number, Outcome::Dropped),
+            Step::Activate(number) => self.activate(number),
+            Step::Pass(milliseconds) => self.f.pass(Duration::from_millis(milliseconds)),
+            Step::Tick => self.tick(),
+            Step::ShutBarrier(shut) => {
+                self.shut = shut;
+                self.f.shut_barrier(shut);
+            }
+        }
+    }
+
+    fn add(&mut self, priority: i32, gated: bool, nominated: bool) {
+        let arrival = self.arrive();
+        let mut builder = pod(&format!("p{arrival}")).priority(priority).cpu("2");
+        if gated {
+            builder = builder.gate("g");
+        }
+        if nominated {
+            builder = builder.nominated("n");
+        }
+        let timestamp = self.f.now;
+        let pod = self.f.add(builder);
+        self.known.push(Known {
+            pod,
+            arrival,
+            timestamp,
+            rejections: 0,
+            errors: 0,
+            pending: true,
+            attempt: None,
+        });
+    }
+
+    fn relabel(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        let label = self.f.seq.to_string();
+        self.no_matter(at, |pod| pod.labels = [("k", label)].into_iter().collect());
+    }
+
+    fn shrink(&mut self, number: usize) {
+        let large = |known: &Known| known.pending && known.pod.spec.containers.iter().any(|c| c.name != "small");
+        let Some(at) = self.choose(number, large) else { return };
+        self.own_update(at, |pod| {
+            shrink(pod);
+            pod.spec.containers[0].name = "small".into();
+        });
+    }
+
+    /// An update that no plugin that rejects pods listens to. The second gate hears of everything.
+    fn no_matter(&mut self, at: usize, change: impl FnOnce(&mut Pod)) {
+        let before = self.place(at);
+        self.update(at, change);
+        if before != Some(Place::Gated) || self.gate_holds(&self.known[at].pod) {
+            assert_eq!(self.place(at), before, "an update that helps nobody moved the pod");
+        }
+    }
+
+    fn touch(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        self.no_matter(at, |pod| pod.status.pod_scheduled = Some(Box::default()));
+    }
+
+    fn open(&mut self, number: usize) {
+        let gated = |known: &Known| known.pending && !known.pod.spec.scheduling_gates.is_empty();
+        let Some(at) = self.choose(number, gated) else { return };
+        self.own_update(at, |pod| pod.spec.scheduling_gates.clear());
+        assert!(
+            self.shut || self.place(at) != Some(Place::Gated),
+            "a pod without gates stayed gated"
+        );
+    }
+
+    fn prioritise(&mut self, number: usize, priority: i32) {
+        let other = |known: &Known| known.pending && known.pod.priority() != priority;
+        let Some(at) = self.choose(number, other) else { return };
+        self.no_matter(at, |pod| pod.spec.priority = Some(priority));
+    }
+
+    fn assign(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        let old = Arc::clone(&self.known[at].pod);
+        self.known[at].pending = false;
+        self.update(at, |pod| pod.spec.node_name = Some("m".into()));
+        if old.status.nominated_node_name.is_some() {
+            self.helpful(true, Some(old.priority()));
+        }
+    }
+
+    fn delete(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        let old = Arc::clone(&self.known[at].pod);
+        self.known[at].pending = false;
+        self.f.delete(&old);
+        if old.status.nominated_node_name.is_some() {
+            self.helpful(true, Some(old.priority()));
+        }
+    }
+
+    fn return_from_deletion(&mut self, number: usize) {
+        let deleted = |known: &Known| !known.pending && known.pod.spec.node_name.is_none();
+        let Some(at) = self.choose(number, deleted) else { return };
+        let arrival = self.arrive();
+        let now = self.f.now;
+        let pod = Arc::clone(&self.known[at].pod);
+        self.f.apply(Delta::PodAdded(pod));
+        let known = &mut self.known[at];
+        known.pending = true;
+        if let Some(attempt) = &mut known.attempt {
+            attempt.unnumbered = true;
+        } else {
+            (known.arrival, known.timestamp) = (arrival, now);
+            (known.rejections, known.errors) = (0, 0);
+        }
+    }
+
+    fn activate(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        self.f
+            .queue
+            .activate(std::slice::from_ref(&self.known[at].pod.uid), self.f.now);
+        if let Some(attempt) = &mut self.known[at].attempt {
+            attempt.unnumbered = true;
+        }
+    }
+
+    fn tick(&mut self) {
+        self.f.queue.tick(self.f.now);
+        if self.setup.portion.is_some() {
+            self.f.settle_down();
+        }
+        assert!(
+            self.f.queue.next_deadline().is_none_or(|due| due > self.f.now),
+            "a tick left work behind"
+        );
+    }
+
+    /// The pod that a walk over all of them finds.
+    fn expected_pop(&self) -> Option<Uid> {
+        let f = &self.f;
+        let now = f.now;
+        let rank = |known: &&Known| (Reverse(known.pod.priority()), known.timestamp, known.arrival);
+        let place = |known: &Known| f.place(&known.pod);
+        let over = |known: &Known| !backoff::holds(&f.queue.config, known.until(f), now);
+        let ready = |known: &&Known| match place(known) {
+            Some(Place::Active) => true,
+            Some(Place::Backoff | Place::ErrorBackoff) => {
+                over(known) && (self.setup.early_pops || !self.gate_holds(&known.pod))
+            }
+            _ => false,
+        };
+        let backing_off = |known: &&Known| self.setup.early_pops && place(known) == Some(Place::Backoff);
+        let first = self.known.iter().filter(ready).min_by_key(rank);
+        let first = first.or_else(|| {
+            self.known
+                .iter()
+                .filter(backing_off)
+                .min_by_key(|known| (known.until(f), rank(known)))
+        });
+        first.map(|known| known.pod.uid.clone())
+    }
+
+    /// Says whether there was one.
+    pub(super) fn pop(&mut self) -> bool {
+        let expected = self.expected_pop();
+        let popped = self.f.pop();
+        // Among pods that have not moved yet may be one that should come before.
+        if self.setup.portion.is_none() {
+            assert_eq!(popped.as_ref().map(|popped| &popped.pod.uid), expected.as_ref());
+        }
+        let popped_any = popped.is_some();
+        if let Some(popped) = popped {
+            let popped_at = self.f.seq;
+            let known = self
+                .known
+                .iter_mut()
+                .find(|known| known.pod.uid == popped.pod.uid)
+                .unwrap();
+            assert!(known.attempt.is_none(), "two attempts at one pod");
+            assert!(Arc::ptr_eq(&known.pod, &popped.pod), "not the newest object");
+            known.attempt = Some(Attempt {
+                popped_at,
+                ..Attempt::default()
+            });
+        }
+        popped_any
+    }
+
+    fn reject(&mut self, number: usize, behind: u64) {
+        let Some(at) = self.choose(number, |known| known.attempt.is_some()) else {
+            return;
+        };
+        let Some(attempt) = self.known[at].attempt.take() else {
+            return;
+        };
+        let judged_at = self.f.seq.saturating_sub(behind).max(attempt.popped_at);
+        let uid = self.known[at].pod.uid.clone();
+        self.f.settle(&uid, rejected_at(judged_at));
+        if !self.known[at].pending {
+            return;
+        }
+        let missed = attempt.unnumbered || attempt.changes.iter().any(|seq| *seq > judged_at);
+        let known = &mut self.known[at];
+        known.timestamp = self.f.now;
+        known.rejections += 1;
+        known.errors = 0;
+        let expected = match (missed, self.gate_holds(&self.known[at].pod)) {
+            (false, _) => Place::Unschedulable,
+            (true, true) if self.setup.early_pops => Place::Gated,
+            (true, _) => Place::Backoff,
+        };
+        assert_eq!(
+            self.place(at),
+            Some(expected),
+            "judged at {judged_at} after {attempt:?}"
+        );
+    }
+
+    fn end(&mut self, number: usize, outcome: Outcome) {
+        let Some(at) = self.choose(number, |known| known.attempt.is_some()) else {
+            return;
+        };
+        self.known[at].attempt = None;
+        let failed = matches!(outcome, Outcome::Failed { .. });
+        let uid = self.known[at].pod.uid.clone();
+        self.f.settle(&uid, outcome);
+        if failed && self.known[at].pending {
+            self.known[at].timestamp = self.f.now;
+            self.known[at].errors += 1;
+        }
+    }
+}
