@@ -1,5 +1,7 @@
 //! Pods: quality of service, conditions, and what their subresources may write.
 
+mod label_keys;
+
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -11,9 +13,11 @@ use crate::{
 
 const COMPUTE: [&str; 2] = ["cpu", "memory"];
 
-/// Sets the status of a pod being created: pending, its quality of service, and gated when it has gates.
+/// Sets the status of a pod being created: pending, its quality of service, and gated when it has gates; completes the
+/// selectors that speak of its own labels.
 pub(crate) fn prepare_for_create(pod: &mut Value, now: Timestamp) {
     pod["status"] = json!({ "phase": "Pending", "qosClass": qos_class(pod) });
+    label_keys::merge_into_selectors(pod);
     if has_gates(pod) {
         let message = "Scheduling is blocked due to non-empty scheduling gates";
         set_condition(pod, now, "PodScheduled", "False", "SchedulingGated", message);

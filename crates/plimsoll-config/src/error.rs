@@ -1,5 +1,6 @@
 use std::fmt;
 
+use crate::listing::{aggregate, shortened};
 use crate::{FieldError, Position};
 
 /// Why a configuration file cannot be used. The texts are kube-scheduler's where it has one; it does not tell places.
@@ -168,7 +169,7 @@ fn write_joined(f: &mut fmt::Formatter<'_>, faults: &[&Fault]) -> fmt::Result {
             f.write_str(&fault.context)?;
             context = &fault.context;
         }
-        write!(f, "{} ({})", fault.text, fault.at)?;
+        write!(f, "{} ({})", shortened(&fault.text), fault.at)?;
     }
     Ok(())
 }
@@ -178,8 +179,6 @@ struct Aggregate<'e>(&'e [Invalid]);
 
 impl fmt::Display for Aggregate<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&crate::field_error::aggregate(
-            self.0.iter().map(|invalid| &invalid.error),
-        ))
+        f.write_str(&aggregate(self.0.iter().map(|invalid| &invalid.error)))
     }
 }

@@ -1,5 +1,6 @@
-use std::collections::BTreeSet;
 use std::fmt;
+
+use crate::listing::aggregate;
 
 /// A value that is not allowed, worded as Kubernetes words it.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,17 +102,6 @@ impl fmt::Display for FieldError {
 }
 
 impl std::error::Error for FieldError {}
-
-/// Several errors as one text: one alone, several in brackets, equal ones once.
-pub(crate) fn aggregate<'e>(errors: impl Iterator<Item = &'e FieldError>) -> String {
-    let mut seen = BTreeSet::new();
-    let texts = errors.map(ToString::to_string);
-    let texts: Vec<String> = texts.filter(|text| seen.insert(text.clone())).collect();
-    match texts.as_slice() {
-        [only] => only.clone(),
-        several => format!("[{}]", several.join(", ")),
-    }
-}
 
 /// Several values that are not allowed.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,6 +14,7 @@ mod feature_gates;
 mod field_error;
 mod go_duration;
 mod hints;
+mod listing;
 mod plugin_args;
 mod plugins;
 mod policy;
@@ -37,6 +38,7 @@ pub use feature_gates::{FeatureGateError, FeatureGates, Gate, GateSpec, GateWarn
 pub use field_error::{FieldError, FieldErrorKind, FieldErrors};
 pub use go_duration::{GoDuration, GoDurationError, parse_go_duration};
 pub use hints::plugin_hint;
+pub use listing::{MOST_FAULTS, first_of, shortened};
 pub use plugin_args::{
     DefaultPreemptionArgs, DefaultSpreadConstraint, DefaultingType, DynamicResourcesArgs, InterPodAffinityArgs,
     NodeAffinityArgs, NodeLabelArgs, NodeResourcesBalancedAllocationArgs, NodeResourcesFitArgs, PluginArgs,

@@ -208,6 +208,12 @@ impl Engine {
         self.records.iter().map(|record| &record.claim)
     }
 
+    /// Every pod without a node and without a claim that the stream has told of, in the order of UIDs. A walk over all pods,
+    /// for audits.
+    pub fn waiting(&self) -> Vec<Arc<Pod>> {
+        self.ledger.waiting()
+    }
+
     /// The claim with this number.
     pub fn claim(&self, id: ClaimId) -> Option<&Claim> {
         self.records.get(id).map(|record| &record.claim)

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_config::{FeatureGates, MatchRule, ProfileBackoff, ProfileConfig};
+use plimsoll_config::{FeatureGates, MatchRule, ProfileBackoff, ProfileConfig, shortened};
 
 use crate::{
     Bind, Construction, EffectFilter, Extensions, Filter, Permit, PluginEvents, PostBind, PostFilter, PreBind,
@@ -115,7 +115,7 @@ pub enum ProfileError {
     #[error("score plugins: total score of Score plugins could overflow")]
     ScoreOverflow,
     /// The plugin refused its arguments.
-    #[error("initializing plugin {plugin:?}: {cause}")]
+    #[error("initializing plugin {plugin:?}: {}", shortened(cause))]
     Construction {
         /// The name.
         plugin: String,

@@ -56,8 +56,8 @@ impl Score for ImageLocality {
             let sum = uses
                 .iter()
                 .filter(|image| image.nodes.contains(*node))
-                .map(|image| image.worth)
-                .sum();
+                // Sizes are what nodes say; beyond all bounds kube-scheduler wraps around.
+                .fold(0_i64, |sum, image| sum.wrapping_add(image.worth));
             *score = score_of_sum(sum, containers);
         }
         Ok(())
@@ -163,6 +163,16 @@ mod tests {
         for (spec, expected) in cases {
             let scores = cluster.score(&extensions(), &pod(&spec)).unwrap();
             assert_eq!(["a", "b"].map(|name| scores.raw(name)), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn absurd_sizes_wrap_around() {
+        let images = node(&[("vast:latest", i64::MAX / MIB), ("great:latest", i64::MAX / MIB)]);
+        let cluster = Cluster::of_nodes([("a", images.as_str())]);
+        for (images, expected) in [(&["vast"][..], 100), (&["vast", "great"], 0)] {
+            let scores = cluster.score(&extensions(), &pod(&containers(images))).unwrap();
+            assert_eq!(scores.raw("a"), expected, "{images:?}");
         }
     }
 

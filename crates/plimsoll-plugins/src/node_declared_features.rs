@@ -244,4 +244,15 @@ mod tests {
         let verdicts = cluster.filter(&with_gate(false), &pod(r#"{"hostNetwork":true,"hostUsers":false}"#));
         assert!(verdicts.skipped());
     }
+
+    #[test]
+    fn without_the_gate_every_pod_passes_even_a_filter_that_is_enabled_alone() {
+        let cluster = Cluster::of_nodes([("none", "{}")]);
+        let alone = Extensions {
+            filter: with_gate(false).filter,
+            ..Extensions::new()
+        };
+        let verdicts = cluster.filter(&alone, &pod(r#"{"hostNetwork":true,"hostUsers":false}"#));
+        assert_eq!(verdicts.of("none"), None);
+    }
 }

@@ -252,6 +252,18 @@ mod tests {
     }
 
     #[test]
+    fn many_labels_are_not_compared_each_with_all() {
+        let [present, absent] = ["p", "a"].map(|of| (0..50_000).map(move |at| format!("{of}{at}")).collect());
+        let labels = PluginArgs::NodeLabel(NodeLabelArgs {
+            present_labels: present,
+            absent_labels: absent,
+            ..NodeLabelArgs::default()
+        });
+        let gates = plimsoll_config::FeatureGates::default();
+        assert!(made_with(construct, Some(&labels), &gates).is_ok());
+    }
+
+    #[test]
     fn a_label_cannot_be_both_wanted_and_unwanted() {
         let gates = plimsoll_config::FeatureGates::default();
         let refusal = |args: &PluginArgs| made_with(construct, Some(args), &gates).unwrap_err();

@@ -133,6 +133,18 @@ impl World {
         }
     }
 
+    /// An empty cluster with one replica, `replica-a`, which leads.
+    ///
+    /// # Panics
+    /// When it does not within a few seconds.
+    pub async fn led(seed: u64) -> (Self, RunningReplica) {
+        let world = Self::new(seed);
+        let replica = world.start("replica-a", Setup::default()).await;
+        world.pass(Duration::from_secs(5)).await;
+        assert_eq!(world.leader(), "replica-a");
+        (world, replica)
+    }
+
     /// The API server.
     pub fn server(&self) -> &ApiServer {
         &self.server

@@ -25,14 +25,6 @@ use smallvec::SmallVec;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn led(seed: u64) -> (World, RunningReplica) {
-    let world = World::new(seed);
-    let replica = world.start("replica-a", Setup::default()).await;
-    world.pass(5 * SECOND).await;
-    assert_eq!(world.leader(), "replica-a");
-    (world, replica)
-}
-
 /// How often each kind of discrepancy was counted, without those that never were.
 fn counted(world: &World, replica: &str) -> Vec<(&'static str, u64)> {
     let metrics = world.metrics(replica);
@@ -230,7 +222,7 @@ async fn healed(world: &World, replica: &RunningReplica, kinds: &[&'static str])
 #[test]
 fn a_pod_that_the_queue_never_heard_of_is_found_taken_in_and_placed() {
     run(async {
-        let (world, replica) = led(122).await;
+        let (world, replica) = World::led(122).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.pass(SECOND).await;
         world.trace().lose("SchedulingQueue", "Changes", 1);
@@ -245,7 +237,7 @@ fn a_pod_that_the_queue_never_heard_of_is_found_taken_in_and_placed() {
 #[test]
 fn audits_go_on_by_themselves_once_a_minute() {
     run(async {
-        let (world, _replica) = led(123).await;
+        let (world, _replica) = World::led(123).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.pass(SECOND).await;
         let before = audits(&world, "replica-a");
@@ -264,7 +256,7 @@ fn audits_go_on_by_themselves_once_a_minute() {
 #[test]
 fn a_pod_whose_attempt_nobody_makes_is_taken_back() {
     run(async {
-        let (world, replica) = led(124).await;
+        let (world, replica) = World::led(124).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.pass(SECOND).await;
         // The cycle is never told, so that it does not ask for another either.
@@ -281,7 +273,7 @@ fn a_pod_whose_attempt_nobody_makes_is_taken_back() {
 #[test]
 fn a_pod_whose_end_of_attempt_never_came_back_is_tried_again() {
     run(async {
-        let (world, replica) = led(125).await;
+        let (world, replica) = World::led(125).await;
         world.trace().lose("SchedulingQueue", "Settle", 1);
         world.add_pod(workload::pod("a", 300, 10));
         world.pass(SECOND).await;
@@ -297,7 +289,7 @@ fn a_pod_whose_end_of_attempt_never_came_back_is_tried_again() {
 #[test]
 fn a_cycle_that_was_not_heard_asking_for_a_pod_gets_one() {
     run(async {
-        let (world, replica) = led(126).await;
+        let (world, replica) = World::led(126).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.pass(SECOND).await;
         world.trace().lose("SchedulingQueue", "Ready", 1);
@@ -315,7 +307,7 @@ fn a_cycle_that_was_not_heard_asking_for_a_pod_gets_one() {
 #[test]
 fn a_claim_whose_answer_was_lost_sends_its_binding_again() {
     run(async {
-        let (world, replica) = led(127).await;
+        let (world, replica) = World::led(127).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.pass(SECOND).await;
         let failure = Failure::code(503);
@@ -334,7 +326,7 @@ fn a_claim_whose_answer_was_lost_sends_its_binding_again() {
 #[test]
 fn a_claim_that_never_saw_its_pod_on_the_node_ends_as_the_watch_says() {
     run(async {
-        let (world, replica) = led(128).await;
+        let (world, replica) = World::led(128).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.add_pod(workload::pod("first", 300, 10));
         world.until_bound(1, 5 * SECOND).await;
@@ -363,9 +355,28 @@ fn a_claim_that_never_saw_its_pod_on_the_node_ends_as_the_watch_says() {
 }
 
 #[test]
+fn a_pod_that_the_cycle_never_heard_of_is_told_to_it_and_placed() {
+    run(async {
+        let (world, replica) = World::led(131).await;
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        world.pass(SECOND).await;
+        world.trace().lose("SchedulingCycle", "Changes", 1);
+        world.add_pod(workload::pod("a", 300, 10));
+        world.pass(SECOND).await;
+        // Brings the cycle past the number that it missed, so that it takes the first for gone.
+        world.add_pod(workload::pod("b", 300, 10));
+        world.until_bound(1, 5 * SECOND).await;
+        world.pass(SECOND).await;
+        twice(&world, &replica, &["unheard"]).await;
+        world.until_bound(2, 15 * SECOND).await;
+        healed(&world, &replica, &["unheard"]).await;
+    });
+}
+
+#[test]
 fn a_pod_that_the_queue_did_not_see_go_is_forgotten() {
     run(async {
-        let (world, replica) = led(129).await;
+        let (world, replica) = World::led(129).await;
         world.add_pod(workload::pod("a", 300, 10));
         world.pass(5 * SECOND).await;
         world.trace().lose("SchedulingQueue", "Changes", 1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_apiserver::fault::{Action, Failure, Rule};
-use plimsoll_simulation::world::{Setup, World};
+use plimsoll_simulation::world::World;
 use plimsoll_simulation::{invariants, rules, run, workload};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -20,19 +20,11 @@ fn fail_after(code: u16) -> Action {
     }
 }
 
-async fn led(seed: u64) -> (World, plimsoll_actors::supervisor::RunningReplica) {
-    let world = World::new(seed);
-    let replica = world.start("replica-a", Setup::default()).await;
-    world.pass(5 * SECOND).await;
-    assert_eq!(world.leader(), "replica-a");
-    (world, replica)
-}
-
 /// One node with one place, two pods, and a fault on the first bindings: one pod gets the place, the other one is told,
 /// and gets the next place that there is.
 fn one_place_for_two_pods(times: u64, fault: Action) {
     run(async move {
-        let (world, _replica) = led(7).await;
+        let (world, _replica) = World::led(7).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world
             .server()
@@ -105,7 +97,7 @@ fn a_refusal_frees_the_place_and_the_pod_is_tried_again() {
 #[test]
 fn a_throttled_binding_is_sent_again_no_sooner_than_asked() {
     run(async {
-        let (world, _replica) = led(8).await;
+        let (world, _replica) = World::led(8).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let throttled = Action::Fail {
             failure: Failure::code(429).retry_after(4),
@@ -128,7 +120,7 @@ fn a_throttled_binding_is_sent_again_no_sooner_than_asked() {
 #[test]
 fn failures_of_every_kind_in_a_row_end_with_the_pod_bound_once() {
     run(async {
-        let (world, _replica) = led(9).await;
+        let (world, _replica) = World::led(9).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let throttled = Action::Fail {
             failure: Failure::code(429).retry_after(1),
@@ -158,7 +150,7 @@ fn failures_of_every_kind_in_a_row_end_with_the_pod_bound_once() {
 #[test]
 fn a_pod_that_another_scheduler_has_bound_meanwhile_counts_where_it_is() {
     run(async {
-        let (world, _replica) = led(10).await;
+        let (world, _replica) = World::led(10).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let hold = Action::Hold {
             gate: "bind".to_owned(),
@@ -188,7 +180,7 @@ fn a_pod_that_another_scheduler_has_bound_meanwhile_counts_where_it_is() {
 #[test]
 fn a_pod_deleted_while_its_binding_is_under_way_leaves_its_place_to_others() {
     run(async {
-        let (world, _replica) = led(11).await;
+        let (world, _replica) = World::led(11).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let hold = Action::Hold {
             gate: "bind".to_owned(),
@@ -216,7 +208,7 @@ fn a_pod_deleted_while_its_binding_is_under_way_leaves_its_place_to_others() {
 #[test]
 fn a_late_binding_does_not_bind_the_next_pod_of_the_same_name() {
     run(async {
-        let (world, _replica) = led(12).await;
+        let (world, _replica) = World::led(12).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let late = Action::ApplyLate { millis: 3_500 };
         world.server().faults().add(Rule::new(rules::bindings(), late).times(1));
@@ -235,7 +227,7 @@ fn a_late_binding_does_not_bind_the_next_pod_of_the_same_name() {
 #[test]
 fn many_pods_with_half_of_all_bindings_failing_fill_the_nodes_exactly() {
     run(async {
-        let (world, _replica) = led(13).await;
+        let (world, _replica) = World::led(13).await;
         for number in 0..5 {
             world.add_node(workload::node(&format!("n{number}"), 1000, 8000, 110));
         }

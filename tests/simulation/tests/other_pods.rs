@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use plimsoll_actors::supervisor::RunningReplica;
 use plimsoll_apiserver::resource;
 use plimsoll_simulation::world::{Setup, World};
 use plimsoll_simulation::{run, workload};
@@ -13,14 +12,6 @@ use serde_json::{Value, json};
 const SECOND: Duration = Duration::from_secs(1);
 /// What a pod is looked at within when nothing wakes it.
 const LIMIT: Duration = Duration::from_secs(12);
-
-async fn led(seed: u64) -> (World, RunningReplica) {
-    let world = World::new(seed);
-    let replica = world.start("replica-a", Setup::default()).await;
-    world.pass(5 * SECOND).await;
-    assert_eq!(world.leader(), "replica-a");
-    (world, replica)
-}
 
 fn labelled(name: &str, app: &str) -> Value {
     let mut pod = workload::pod(name, 100, 10);
@@ -79,7 +70,7 @@ fn check(world: &World) {
 #[test]
 fn a_pod_that_must_be_near_another_is_placed_when_that_comes() {
     run(async {
-        let (world, _replica) = led(60).await;
+        let (world, _replica) = World::led(60).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.add_node(workload::node("n2", 1000, 8000, 110));
         world.add_pod(follower(false));
@@ -94,7 +85,7 @@ fn a_pod_that_must_be_near_another_is_placed_when_that_comes() {
 #[test]
 fn a_namespace_that_gets_the_label_places_the_pod_that_asked_for_it() {
     run(async {
-        let (world, _replica) = led(61).await;
+        let (world, _replica) = World::led(61).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.add_pod(labelled("web", "web"));
         world.add_pod(follower(true));
@@ -111,7 +102,7 @@ fn a_namespace_that_gets_the_label_places_the_pod_that_asked_for_it() {
 #[test]
 fn a_spread_pod_is_placed_when_the_domain_that_nobody_may_use_goes() {
     run(async {
-        let (world, _replica) = led(62).await;
+        let (world, _replica) = World::led(62).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.add_node(workload::node("shut", 1000, 8000, 110));
         world.edit_node("shut", |node| node["spec"]["unschedulable"] = json!(true));
@@ -128,7 +119,7 @@ fn a_spread_pod_is_placed_when_the_domain_that_nobody_may_use_goes() {
 #[test]
 fn a_new_leader_knows_the_labels_of_namespaces_that_were_there_before_it() {
     run(async {
-        let (world, first) = led(63).await;
+        let (world, first) = World::led(63).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.add_pod(labelled("web", "web"));
         label_namespace(&world, "x");

@@ -2,21 +2,12 @@
 
 use std::time::Duration;
 
-use plimsoll_actors::supervisor::RunningReplica;
 use plimsoll_apiserver::fault::{Action, Rule};
 use plimsoll_simulation::world::{Setup, World};
 use plimsoll_simulation::{invariants, rules, run, workload};
 use serde_json::{Value, json};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-async fn led(seed: u64) -> (World, RunningReplica) {
-    let world = World::new(seed);
-    let replica = world.start("replica-a", Setup::default()).await;
-    world.pass(5 * SECOND).await;
-    assert_eq!(world.leader(), "replica-a");
-    (world, replica)
-}
 
 /// A small pod with more in its spec.
 fn pod_with(name: &str, spec: &Value) -> Value {
@@ -30,7 +21,7 @@ fn pod_with(name: &str, spec: &Value) -> Value {
 /// A pod waits in a cluster that cannot take it; a change lets it in, well before it would be looked at anyway.
 fn woken_by(pod: Value, prepare: impl FnOnce(&World), change: impl FnOnce(&World)) {
     run(async move {
-        let (world, _replica) = led(50).await;
+        let (world, _replica) = World::led(50).await;
         prepare(&world);
         world.add_pod(pod);
         world.pass(30 * SECOND).await;
@@ -176,7 +167,7 @@ fn a_host_port_set_free_is_taken() {
 #[test]
 fn a_pod_changed_while_its_binding_is_under_way_is_bound_once() {
     run(async {
-        let (world, _replica) = led(51).await;
+        let (world, _replica) = World::led(51).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let hold = Action::Hold {
             gate: "bind".to_owned(),
@@ -208,7 +199,7 @@ fn a_pod_changed_while_its_binding_is_under_way_is_bound_once() {
 #[test]
 fn pods_of_another_scheduler_are_left_alone_and_count() {
     run(async {
-        let (world, _replica) = led(52).await;
+        let (world, _replica) = World::led(52).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.add_pod(pod_with("foreign", &json!({"schedulerName": "somebody-else"})));
         world.add_pod(workload::pod("ours", 600, 10));
@@ -268,7 +259,7 @@ fn the_more_important_pod_gets_the_only_place() {
 #[test]
 fn a_pod_that_needs_what_is_not_there_yet_is_told_and_never_bound() {
     run(async {
-        let (world, _replica) = led(54).await;
+        let (world, _replica) = World::led(54).await;
         let volume = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
         let claims = json!([{"name": "gpu", "resourceClaimName": "gpu"}]);
         let unsupported = [

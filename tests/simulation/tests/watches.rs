@@ -14,14 +14,6 @@ fn fail(code: u16) -> Action {
     }
 }
 
-async fn led(seed: u64) -> (World, plimsoll_actors::supervisor::RunningReplica) {
-    let world = World::new(seed);
-    let replica = world.start("replica-a", Setup::default()).await;
-    world.pass(5 * SECOND).await;
-    assert_eq!(world.leader(), "replica-a");
-    (world, replica)
-}
-
 /// Cuts the watches of a kind after their next event and keeps new ones away for a while.
 fn blind(world: &World, plural: &str, seconds: u32) -> Vec<plimsoll_apiserver::fault::RuleId> {
     let faults = world.server().faults();
@@ -164,7 +156,7 @@ fn a_list_older_than_what_was_seen_does_not_free_a_place_again() {
 #[test]
 fn a_new_leader_that_began_with_a_stale_list_waits_until_it_has_caught_up() {
     run(async {
-        let (world, first) = led(25).await;
+        let (world, first) = World::led(25).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         world.add_pod(workload::pod("a", 600, 10));
         world.until_bound(1, 10 * SECOND).await;
@@ -239,7 +231,7 @@ fn a_relist_while_bindings_are_under_way_keeps_their_claims() {
 #[test]
 fn a_quiet_cluster_without_bookmarks_does_not_hold_up_a_new_leader() {
     run(async {
-        let (world, first) = led(27).await;
+        let (world, first) = World::led(27).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let _second = world.start("replica-b", Setup::default()).await;
         world.pass(30 * SECOND).await;
@@ -280,7 +272,7 @@ fn a_pod_made_anew_under_its_name_while_nobody_looked_is_another_pod() {
 #[test]
 fn a_node_removed_while_a_pod_is_bound_to_it_still_holds_the_pod_when_it_returns() {
     run(async {
-        let (world, _replica) = led(29).await;
+        let (world, _replica) = World::led(29).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let hold = Action::Hold {
             gate: "bind".to_owned(),

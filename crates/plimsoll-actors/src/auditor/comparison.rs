@@ -8,7 +8,7 @@ use plimsoll_engine::{ClaimId, ClaimState};
 use plimsoll_model::{Moment, Uid};
 use plimsoll_queue::Place;
 
-use super::accounts::{Accounts, ClaimAccount};
+use super::accounts::{Accounts, ClaimAccount, Unassigned};
 
 /// A look that is due comes with the next whole second, and an actor that answers nothing for the renew deadline (10 s
 /// unless configured) costs the term. What is later than this was forgotten.
@@ -28,6 +28,8 @@ pub enum Finding {
     },
     /// A pod waits in the queue while the cycle decides it or its binding is under way.
     TwoOwners,
+    /// A pod waits for a node, and the cycle has not heard of it, so that it takes it for gone.
+    Unheard,
     /// The time at which the pod was to be looked at again is long past.
     Overdue {
         /// When that was.
@@ -60,6 +62,7 @@ impl Finding {
             Self::Stale => "stale",
             Self::Abandoned { .. } => "abandoned",
             Self::TwoOwners => "two_owners",
+            Self::Unheard => "unheard",
             Self::Overdue { .. } => "overdue",
             Self::OrphanedClaim { .. } => "orphaned_claim",
             Self::Unanswered { .. } => "unanswered",
@@ -68,11 +71,12 @@ impl Finding {
     }
 
     /// Every label.
-    pub const KINDS: [&'static str; 8] = [
+    pub const KINDS: [&'static str; 9] = [
         "missing",
         "stale",
         "abandoned",
         "two_owners",
+        "unheard",
         "overdue",
         "orphaned_claim",
         "unanswered",
@@ -118,6 +122,7 @@ pub fn compare(accounts: &Accounts) -> Vec<Discrepancy> {
         found: Vec::new(),
     };
     ledgers.look_for_missing();
+    ledgers.look_for_unheard();
     for (uid, place, next_look) in &accounts.queue.pods {
         ledgers.look_at_queued(uid, *place, *next_look);
     }
@@ -140,6 +145,20 @@ impl Ledgers<'_> {
         let pending = self.accounts.cache.unassigned.iter().filter(|pod| pod.ours);
         for pod in pending.filter(|pod| !known.contains(&pod.pod.uid)) {
             self.find(&pod.pod.uid, Finding::Missing);
+        }
+    }
+
+    /// Of a cycle that stands at the marker's change exactly: a later change may have taken the pod away.
+    fn look_for_unheard(&mut self) {
+        let accounts = self.accounts;
+        if accounts.cycle.applied != accounts.cache.seq {
+            return;
+        }
+        let waiting: Set<'_> = accounts.cycle.waiting.iter().collect();
+        for Unassigned { pod, .. } in &accounts.cache.unassigned {
+            if !waiting.contains(&pod.uid) && !self.claims.contains_key(&pod.uid) {
+                self.find(&pod.uid, Finding::Unheard);
+            }
         }
     }
 

@@ -2,11 +2,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
 use plimsoll_engine::ClaimState;
 use plimsoll_model::{Seq, Uid};
 use plimsoll_queue::Place;
 
-use super::accounts::Accounts;
+use super::accounts::{Accounts, CacheAccount};
 use super::comparison::Discrepancy;
 
 /// More of what is wrong is not shown one by one.
@@ -67,8 +69,7 @@ impl AuditReport {
             *claims.entry(state(claim.state)).or_insert(0) += 1;
         }
         let asked = cycle.claims.iter().filter_map(|claim| claim.asked);
-        let named = cache.unassigned.iter().map(|unassigned| &unassigned.pod);
-        let named = named.filter(|pod| !found.is_empty() && found.iter().any(|discrepancy| discrepancy.uid == pod.uid));
+        let names = names_of(&found, cache);
         Self {
             number,
             seq: cache.seq,
@@ -80,7 +81,7 @@ impl AuditReport {
             claims,
             oldest_request: asked.map(|asked| cycle.at.since(asked)).max(),
             settled_meanwhile: back.settled.len(),
-            names: named.map(|pod| (pod.uid.clone(), pod.name.to_string())).collect(),
+            names,
             found,
             certain,
         }
@@ -90,6 +91,16 @@ impl AuditReport {
     pub(super) fn name<'a>(&'a self, uid: &'a Uid) -> &'a str {
         self.names.get(uid).map_or_else(|| uid.as_str(), String::as_str)
     }
+}
+
+/// The names of the pods that something is wrong with, as far as the cache knows them.
+fn names_of(found: &[Discrepancy], cache: &CacheAccount) -> BTreeMap<Uid, String> {
+    let wrong: HashSet<&Uid, FixedState> = found.iter().map(|discrepancy| &discrepancy.uid).collect();
+    let known = cache.unassigned.iter().map(|unassigned| &unassigned.pod);
+    known
+        .filter(|pod| wrong.contains(&pod.uid))
+        .map(|pod| (pod.uid.clone(), pod.name.to_string()))
+        .collect()
 }
 
 fn state(state: ClaimState) -> &'static str {
@@ -180,6 +191,7 @@ mod tests {
         accounts.cache.unassigned.push(Unassigned { pod: lost, ours: true });
         let stale = (Uid::from("2"), Place::Backoff, Moment::ZERO);
         accounts.queue.pods.push(stale);
+        accounts.cycle.waiting.push(Uid::from("1"));
         let found = compare(&accounts);
         let certain = found[..1].to_vec();
         let report = AuditReport::new(7, Duration::from_millis(12), &accounts, found, certain);

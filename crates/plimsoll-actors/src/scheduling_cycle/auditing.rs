@@ -28,6 +28,7 @@ impl SchedulingCycleState {
             applied: self.engine.applied(),
             attempts: attempts.map(|popped| popped.pod.uid.clone()).collect(),
             claims: claims.collect(),
+            waiting: self.engine.waiting().iter().map(|pod| pod.uid.clone()).collect(),
             idle: self.waiting.is_none() && self.current.is_none() && !self.stopping,
             answers_lost,
         }));
@@ -47,6 +48,7 @@ impl SchedulingCycleState {
         for Restatement { discrepancy, pod, .. } in restatements.pods.iter() {
             let Discrepancy { uid, finding } = discrepancy;
             match *finding {
+                Finding::Unheard => self.hear_again(pod.as_ref(), restatements.seq, now),
                 Finding::OrphanedClaim { claim } => self.see_again(claim, pod.as_ref(), restatements.seq, now),
                 Finding::Unanswered { claim, asked } => self.take_for_unknown(uid, claim, asked, now),
                 Finding::Overdue { .. } => self.tick(now),
@@ -58,6 +60,15 @@ impl SchedulingCycleState {
             }
         }
         self.begin_waiting(now)
+    }
+
+    /// A pod comes in that the stream has brought to everybody else.
+    fn hear_again(&mut self, pod: Option<&Arc<Pod>>, seq: Seq, now: Moment) {
+        let Some(pod) = pod else { return };
+        let mut notices = Vec::new();
+        let delta = Delta::PodAdded(Arc::clone(pod));
+        self.engine.apply(&Change { seq, delta }, now, &mut notices);
+        self.act_on(notices, now);
     }
 
     /// The watch's word about a claim's pod once more; the claim ends by its own rules, or does not.

@@ -44,11 +44,17 @@ impl SchedulingQueueState {
                     let pod = pod.as_ref().filter(|_| *pending);
                     self.take_pod_anew(uid, pod, now);
                 }
+                // The cycle took it for gone.
+                Finding::Unheard if *pending && self.queue.place_of(uid) == Some(Place::Placed) => {
+                    let judged_at = Seq::ZERO;
+                    self.settle(uid.clone(), Outcome::Failed { judged_at }, now);
+                }
                 Finding::Abandoned { popped_at } => self.take_back_abandoned(uid, popped_at, now),
                 Finding::Overdue { .. } => self.queue.tick(now),
                 Finding::Unasked { handed_out } if handed_out == self.handed_out => self.cycle_is_ready = true,
                 // When the other owner lets go, the pod is settled or the watch shows it.
                 Finding::TwoOwners
+                | Finding::Unheard
                 | Finding::Unasked { .. }
                 | Finding::OrphanedClaim { .. }
                 | Finding::Unanswered { .. } => {}

@@ -3,6 +3,7 @@ use std::fmt;
 use super::{predicates, priorities};
 use crate::FieldErrors;
 use crate::hints::explain;
+use crate::listing::aggregate;
 use crate::suggest::closest;
 
 /// Why a Policy cannot be used. The texts are kube-scheduler's, from the releases that read Policies.
@@ -79,13 +80,7 @@ pub struct PolicyErrors(pub Vec<PolicyError>);
 
 impl fmt::Display for PolicyErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
-            [only] => write!(f, "{only}"),
-            several => {
-                let texts: Vec<String> = several.iter().map(ToString::to_string).collect();
-                write!(f, "[{}]", texts.join(", "))
-            }
-        }
+        f.write_str(&aggregate(self.0.iter()))
     }
 }
 

@@ -398,9 +398,8 @@ fn what_is_wrong_is_told_all_at_once_and_by_name() {
         ),
         (
             r#""predicates":[{"name":""},{}],"priorities":[{"name":"ImageLocalityPriority","weight":-1}]"#,
-            "[Invalid predicate name \"\" specified - no corresponding function found, Invalid predicate name \"\" specified \
-             - no corresponding function found, priority ImageLocalityPriority should have a positive weight applied to \
-             it or it has overflown]",
+            "[Invalid predicate name \"\" specified - no corresponding function found, priority ImageLocalityPriority should \
+             have a positive weight applied to it or it has overflown]",
         ),
         (
             r#""hardPodAffinitySymmetricWeight":-1"#,
@@ -465,6 +464,21 @@ fn what_is_said_twice_or_says_nothing_changes_nothing() {
         }
     };
     assert_eq!([weight(0), weight(1), weight(100)], [1, 1, 100]);
+}
+
+#[test]
+fn many_priorities_are_not_compared_each_with_all() {
+    let priority = |number| PriorityPolicy {
+        name: format!("Nobody{number}"),
+        weight: 1,
+        argument: None,
+    };
+    let policy = Policy {
+        priorities: Some((0..50_000).map(priority).collect()),
+        ..Policy::default()
+    };
+    let PolicyErrors(errors) = policy.convert(&SchedulerConfig::default(), &is_mine).unwrap_err();
+    assert_eq!(errors.len(), 50_000);
 }
 
 #[test]

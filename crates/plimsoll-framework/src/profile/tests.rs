@@ -376,8 +376,26 @@ fn a_plugin_has_its_arguments_once_and_is_made_once_and_only_when_enabled() {
         assemble(&config).unwrap_err(),
         r#"initializing plugin "Picky": 7 for mine"#
     );
+    config.plugin_config[0].args = PluginArgs::Raw(serde_json::Value::from("x".repeat(100_000)));
+    assert!(assemble(&config).unwrap_err().len() < 4096);
+    config.plugin_config[0] = args("Picky");
     config.plugin_config.push(args("Unused"));
     assert_eq!(assemble(&config).unwrap_err(), "repeated config for plugin Unused");
+}
+
+#[test]
+fn many_arguments_are_not_compared_each_with_all() {
+    let mut config = with_sets(&[], PluginSet::default(), PluginSet::default());
+    let names = (0..50_000).map(|number| format!("Unused{number}"));
+    config.plugin_config = names
+        .chain(["Unused0".to_owned()])
+        .map(|name| PluginConfig {
+            name,
+            args: PluginArgs::Raw(serde_json::Value::Null),
+        })
+        .collect();
+    let error = Profile::assemble(&config, &registry(), &FeatureGates::default()).map_err(|error| error.to_string());
+    assert_eq!(error.err().unwrap(), "repeated config for plugin Unused0");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use plimsoll_config::Problem;
+use plimsoll_config::{Problem, first_of, shortened};
 use serde_json::{Value, json};
 
 use super::input::{Files, Report, Trouble};
@@ -25,8 +25,12 @@ pub(super) fn run(files: &Files, path: &Path, output: Output, out: &mut dyn Writ
 /// One line for each problem with a way out below it, then the warnings and the result.
 fn tell(name: &str, report: &Report, out: &mut dyn Write) -> Result<(), Trouble> {
     problems(name, report, out)?;
-    for warning in &report.warnings {
-        writeln!(out, "{name}: warning: {warning}")?;
+    let (warnings, others) = first_of(&report.warnings);
+    for warning in warnings {
+        writeln!(out, "{name}: warning: {}", shortened(warning))?;
+    }
+    if let Some(others) = others {
+        writeln!(out, "{name}: warning: {others}")?;
     }
     let what = report
         .kind
@@ -41,12 +45,16 @@ fn tell(name: &str, report: &Report, out: &mut dyn Write) -> Result<(), Trouble>
 
 /// What is wrong with a file, for people.
 pub(super) fn problems(name: &str, report: &Report, out: &mut dyn Write) -> Result<(), Trouble> {
-    for Problem { at, text, hint, .. } in &report.problems {
+    let (told, others) = first_of(&report.problems);
+    for Problem { at, text, hint, .. } in told {
         let place = at.map(|at| format!(":{}:{}", at.line, at.column)).unwrap_or_default();
-        writeln!(out, "{name}{place}: {text}")?;
+        writeln!(out, "{name}{place}: {}", shortened(text))?;
         if let Some(hint) = hint {
-            writeln!(out, "    try: {hint}")?;
+            writeln!(out, "    try: {}", shortened(hint))?;
         }
+    }
+    if let Some(others) = others {
+        writeln!(out, "{name}: {others}")?;
     }
     Ok(())
 }
@@ -54,18 +62,21 @@ pub(super) fn problems(name: &str, report: &Report, out: &mut dyn Write) -> Resu
 fn as_json(name: &str, report: &Report) -> Value {
     let problem = |problem: &Problem| {
         json!({
-            "path": problem.path,
+            "path": shortened(&problem.path),
             "line": problem.at.map(|at| at.line),
             "column": problem.at.map(|at| at.column),
-            "text": problem.text,
-            "hint": problem.hint,
+            "text": shortened(&problem.text),
+            "hint": problem.hint.as_deref().map(shortened),
         })
     };
+    let (problems, _) = first_of(&report.problems);
+    let (warnings, _) = first_of(&report.warnings);
     json!({
         "file": name,
         "valid": report.problems.is_empty(),
         "kind": report.kind.map(super::input::FileKind::name),
-        "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
-        "warnings": report.warnings,
+        "problems": problems.iter().map(problem).collect::<Vec<_>>(),
+        "problemCount": report.problems.len(),
+        "warnings": warnings.iter().map(|warning| shortened(warning)).collect::<Vec<_>>(),
     })
 }

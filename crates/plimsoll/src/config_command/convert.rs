@@ -1,7 +1,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use plimsoll_config::{ConfigKind, diff};
+use plimsoll_config::{ConfigKind, diff, first_of, shortened};
 
 use super::End;
 use super::check::problems;
@@ -20,19 +20,27 @@ pub(super) fn run(
     let Some(config) = &report.config else {
         return Ok(End::Found);
     };
-    for warning in &report.warnings {
-        writeln!(err, "warning: {warning}")?;
+    let (warnings, others) = first_of(&report.warnings);
+    for warning in warnings.iter().chain(&others) {
+        writeln!(err, "warning: {}", shortened(warning))?;
     }
     let yaml = config.to_yaml(to);
+    let reread = files.report(&yaml);
+    let Some(written) = &reread.config else {
+        // With all its defaults it can be more than is read of a file.
+        let cause = reread.problems.first().map_or("", |problem| &problem.text);
+        writeln!(
+            err,
+            "error: the converted file could not be read again: {}",
+            shortened(cause)
+        )?;
+        return Ok(End::Found);
+    };
     write!(out, "{yaml}")?;
-    let written = files.report(&yaml).config;
-    let lost: Vec<_> = written.iter().flat_map(|written| diff(config, written)).collect();
-    for difference in &lost {
-        writeln!(err, "left out, since this kind cannot say it: {}", difference.path)?;
+    let lost = diff(config, written);
+    let (told, others) = first_of(&lost);
+    for path in told.iter().map(|difference| &difference.path).chain(&others) {
+        writeln!(err, "left out, since this kind cannot say it: {}", shortened(path))?;
     }
-    Ok(if lost.is_empty() && written.is_some() {
-        End::Fine
-    } else {
-        End::Found
-    })
+    Ok(if lost.is_empty() { End::Fine } else { End::Found })
 }

@@ -7,7 +7,8 @@ use std::path::Path;
 use plimsoll::RunError;
 use plimsoll::config_source::{ConfigSourceError, first_extender, from_policy};
 use plimsoll_config::{
-    ConfigError, ConfigKind, FeatureGates, Problem, SchedulerConfig, decode, decode_policy, load, plugin_hint,
+    ConfigError, ConfigKind, FeatureGates, MOST_FAULTS, PolicyError, PolicyErrors, Problem, SchedulerConfig, decode,
+    decode_policy, load, plugin_hint,
 };
 use plimsoll_framework::{ProfileError, Profiles, ProfilesError, Registry};
 
@@ -139,11 +140,7 @@ impl Files {
             Err(ConfigSourceError::PolicyConversion(errors)) => Report {
                 kind: Some(FileKind::Policy),
                 config: None,
-                problems: errors
-                    .0
-                    .iter()
-                    .map(|error| whole(error.to_string(), Some(error.hint())))
-                    .collect(),
+                problems: refused(&errors),
                 warnings: Vec::new(),
             },
             Err(error) => Report {
@@ -241,6 +238,15 @@ fn faulty(kind: Option<FileKind>, error: &ConfigError) -> Report {
         problems: error.problems(),
         warnings: Vec::new(),
     }
+}
+
+/// Hints search all names, so that there are none for what is not told.
+fn refused(errors: &PolicyErrors) -> Vec<Problem> {
+    let hint = |number, error: &PolicyError| (number < MOST_FAULTS).then(|| error.hint());
+    let errors = errors.0.iter().enumerate();
+    errors
+        .map(|(number, error)| whole(error.to_string(), hint(number, error)))
+        .collect()
 }
 
 fn whole(text: String, hint: Option<String>) -> Problem {

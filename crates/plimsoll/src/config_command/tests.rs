@@ -179,6 +179,34 @@ fn a_policy_is_checked_and_becomes_a_configuration() {
 }
 
 #[test]
+fn many_faults_are_counted_beyond_the_first() {
+    let names = (0..5_000).map(|number| format!(r#"{{"name": "Nobody{number}", "weight": 1}}"#));
+    let priorities = names.collect::<Vec<_>>().join(",");
+    let policy = format!(r#"{{"kind": "Policy", "apiVersion": "v1", "priorities": [{priorities}]}}"#);
+    let folder = Folder::new(&[("p", policy)]);
+    let (end, _, err) = folder.run(&["convert", "@p"]);
+    assert_eq!(end, End::Found);
+    assert!(err.contains("Nobody99 ") && !err.contains("Nobody100 "), "{err}");
+    assert!(err.ends_with("p: and 4900 more\n"), "{err}");
+    let (_, out, _) = folder.run(&["check", "@p"]);
+    assert!(out.ends_with("p: 5000 problems in this Policy of v1\n"), "{out}");
+    let (_, out, _) = folder.run(&["check", "-o", "json", "@p"]);
+    let value: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(value["problemCount"], 5_000);
+    assert_eq!(value["problems"].as_array().unwrap().len(), 100);
+}
+
+#[test]
+fn a_conversion_that_could_not_be_read_again_is_refused_before_a_word_of_it() {
+    let profiles = (0..999).map(|number| format!("- schedulerName: s{number}\n"));
+    let folder = Folder::new(&[("f", format!("{HEAD}profiles:\n{}", profiles.collect::<String>()))]);
+    let (end, out, err) = folder.run(&["convert", "@f"]);
+    assert_eq!((end, out.as_str()), (End::Found, ""));
+    let told = "error: the converted file could not be read again: more than 250000 values";
+    assert!(err.contains(told), "{err}");
+}
+
+#[test]
 fn a_diff_tells_what_changes_after_defaulting_and_nothing_else() {
     let spelled = format!("{HEAD}parallelism: 16\n");
     let changed = format!("{HEAD}podMaxBackoffSeconds: 20\nprofiles:\n- schedulerName: batch\n");

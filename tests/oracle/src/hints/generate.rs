@@ -24,7 +24,7 @@ pub(super) fn case(seed: u64, number: u64) -> HintCase {
         case.cluster.pod["status"]["nominatedNodeName"] = json!("n0");
     }
     if dice.percent(10) {
-        case.cluster.pod["spec"]["containers"][0]["ports"] = json!([pod::port(dice)]);
+        pod::use_port(dice, &mut case.cluster.pod);
     }
     if dice.percent(60) {
         pod::change(dice, &mut case);

@@ -53,6 +53,7 @@ fn agreeing() -> Accounts {
                 claim(1, "claimed", ClaimState::Sent, Some(NOW - 40)),
                 claim(2, "placed", ClaimState::Bound, None),
             ],
+            waiting: uids.into_iter().filter(|uid| *uid != "placed").map(Uid::from).collect(),
             idle: false,
             answers_lost: false,
         },
@@ -185,6 +186,20 @@ fn a_look_that_is_long_due_was_forgotten() {
 }
 
 #[test]
+fn the_cycle_has_heard_of_each_pod_that_waits() {
+    let unheard = |applied| {
+        found(|accounts| {
+            accounts.cycle.applied = Seq::new(applied);
+            accounts.cycle.waiting.retain(|uid| uid.as_str() != "parked");
+        })
+    };
+    assert_eq!(unheard(9), one("parked", Finding::Unheard));
+    // Before, it may still hear of it; later, the pod may have gone.
+    assert_eq!(unheard(8), NOTHING);
+    assert_eq!(unheard(10), NOTHING);
+}
+
+#[test]
 fn a_claim_ends_when_the_watch_says_so() {
     let orphaned = Finding::OrphanedClaim { claim: ClaimId::new(3) };
     let gone = |applied| {
@@ -259,6 +274,7 @@ fn every_kind_has_a_label_of_its_own_that_is_shown_at_zero() {
         Finding::Stale,
         Finding::Abandoned { popped_at: at(1) },
         Finding::TwoOwners,
+        Finding::Unheard,
         Finding::Overdue { due: at(1) },
         Finding::OrphanedClaim { claim },
         Finding::Unanswered { claim, asked: None },

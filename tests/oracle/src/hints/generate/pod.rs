@@ -50,8 +50,18 @@ fn other(dice: &mut Dice, waiting: &Value) -> Value {
             copy(&mut pod, waiting, "spec", field);
         }
     }
+    if pod["spec"]["containers"] == waiting["spec"]["containers"] {
+        without_requests_as_a_whole(&mut pod);
+        // Which decides what ports they may have.
+        for field in ["hostNetwork", "hostUsers"] {
+            if let Some(spec) = pod["spec"].as_object_mut() {
+                spec.remove(field);
+            }
+            copy(&mut pod, waiting, "spec", field);
+        }
+    }
     if dice.percent(15) {
-        pod["spec"]["containers"][0]["ports"] = json!([port(dice)]);
+        use_port(dice, &mut pod);
     }
     if dice.percent(3) {
         // The pod was created anew under its old name.
@@ -60,16 +70,35 @@ fn other(dice: &mut Dice, waiting: &Value) -> Value {
     pod
 }
 
+/// They may not be less than those of its containers together.
+fn without_requests_as_a_whole(pod: &mut Value) {
+    if let Some(spec) = pod["spec"].as_object_mut() {
+        spec.remove("resources");
+    }
+}
+
 fn copy(to: &mut Value, from: &Value, part: &str, field: &str) {
     if let Some(value) = from[part].get(field) {
         to[part][field] = value.clone();
     }
 }
 
-pub(super) fn port(dice: &mut Dice) -> Value {
-    let mut port = json!({
-        "containerPort": 80, "hostPort": dice.one_of(&[8080, 8080, 53]), "protocol": dice.seldom(25, &["TCP"], &["UDP", "SCTP"]),
-    });
+/// Gives a pod one host port.
+pub(super) fn use_port(dice: &mut Dice, pod: &mut Value) {
+    // No two may be the same.
+    for container in pod["spec"]["containers"].as_array_mut().into_iter().flatten() {
+        if let Some(fields) = container.as_object_mut() {
+            fields.remove("ports");
+        }
+    }
+    pod["spec"]["containers"][0]["ports"] = json!([port(dice)]);
+}
+
+/// In the node's network a port has one number; so it has here everywhere.
+fn port(dice: &mut Dice) -> Value {
+    let number = dice.one_of(&[8080, 8080, 53]);
+    let protocol = dice.seldom(25, &["TCP"], &["UDP", "SCTP"]);
+    let mut port = json!({ "containerPort": number, "hostPort": number, "protocol": protocol });
     let address = dice.pick(&["", "", "0.0.0.0", "127.0.0.1", "10.1.2.3", "::"]);
     if !address.is_empty() {
         port["hostIP"] = json!(address);
@@ -154,6 +183,7 @@ fn gates(dice: &mut Dice, pod: &mut Value) {
 }
 
 fn requests(dice: &mut Dice, pod: &mut Value) {
+    without_requests_as_a_whole(pod);
     let resource = dice.pick(&["cpu", "cpu", "memory", "memory", "ephemeral-storage", "example.com/gpu"]);
     let amount = match dice.below(4) {
         0 => "0",
