@@ -163,7 +163,10 @@ fn plain_pods_are_bound_by_four_workers_while_hundreds_wait_at_permit_and_before
             assert!(permits.allow(waiting.pod.uid.clone(), "Hold"));
         }
         world.until_bound(150, 5 * SECOND).await;
-        world.until_bound(650, 11 * MINUTE).await;
+        world.pass(9 * MINUTE).await;
+        assert_eq!(invariants::placements(world.server()).len(), 150);
+        world.pass(MINUTE).await;
+        world.until_bound(650, 10 * SECOND).await;
         world.check();
     });
 }
