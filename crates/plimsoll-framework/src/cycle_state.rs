@@ -84,6 +84,7 @@ impl fmt::Debug for CycleState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CycleState")
             .field("entries", &self.entries.len())
+            .field("permit_verdicts", &self.permit_verdicts)
             .field("to_activate", &self.to_activate)
             .finish()
     }

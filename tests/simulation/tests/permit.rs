@@ -129,7 +129,9 @@ fn labelled(name: &str, label: &str) -> Value {
 }
 
 fn uid(world: &World, pod: &str) -> Uid {
-    Uid::from(world.pod(pod).unwrap()["metadata"]["uid"].as_str().unwrap())
+    let pod = world.pod(pod);
+    let uid = pod.as_ref().and_then(|pod| pod["metadata"]["uid"].as_str());
+    Uid::from(uid.unwrap_or_default())
 }
 
 #[test]

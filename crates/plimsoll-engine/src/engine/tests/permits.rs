@@ -29,7 +29,7 @@ impl Permit for Gang {
         match cycle.pod.name.name.as_str() {
             "a-panics" => panic!("permit"),
             "a-is-refused" => PermitOutcome::Stop(Status::new(Code::Unschedulable, "", "no")),
-            _ if others.len() + 1 < self.0 => PermitOutcome::Wait(Duration::from_secs(60)),
+            _ if others.len() + 1 < self.0 => PermitOutcome::Wait(Duration::from_mins(1)),
             _ => {
                 for other in others {
                     state.allow_waiting(other, "Gang");

@@ -268,8 +268,8 @@ impl Run {
     /// Reserves come first and go as far as the first that does not succeed. They are all undone, in reverse, when the claim
     /// is over without success, or the pod is known to be elsewhere; else none is.
     fn check(&self, calls: &[(&'static str, &'static str)], script: &Script) {
-        let reserved = script.reserve.iter().take_while(|act| **act == Act::Good).count();
-        let tried = (reserved + 1).min(PLUGINS.len());
+        let good = script.reserve.iter().take_while(|act| **act == Act::Good).count();
+        let tried = (good + 1).min(PLUGINS.len());
         let reserves: Vec<_> = PLUGINS.iter().take(tried).map(|name| ("reserve", *name)).collect();
         assert_eq!(calls[..tried], reserves);
         let mut claims = self.cluster.engine.claims();
