@@ -62,6 +62,18 @@ pub trait EnqueueExtensions: Plugin {
     /// The events to hear of. None at all: no event ever brings the plugin's pods back, only their own changes and time.
     fn events_to_register(&self) -> Vec<ClusterEvent>;
 
+    /// Whether `event`, which matches `registered`, may let any pod at all fit. Asked once, before any pod is: a `false` here
+    /// must mean [`QueueingHint::Skip`] for every pod. Worth having for what happens all the time and hardly ever helps.
+    fn may_help_some_pod(&self, _registered: ClusterEvent, _event: ClusterEvent, _objects: &EventObjects) -> bool {
+        true
+    }
+
+    /// Whether hints read the labels of the waiting pod, or what controls it. Otherwise pods that differ in nothing else, as
+    /// those of an indexed job or a stateful set do, are asked about as one.
+    fn reads_labels(&self) -> bool {
+        true
+    }
+
     /// Whether `event`, which matches `registered`, may let `pod` fit as far as this plugin knows. It must depend on its
     /// arguments alone: pods that are alike are asked for once. `Err` is logged and counts as `Queue`.
     fn queueing_hint(
@@ -119,6 +131,20 @@ impl PluginEvents {
     /// Whether an event of that sort is listened to, whatever its objects.
     pub fn listens_to(&self, event: ClusterEvent) -> bool {
         self.events().any(|registered| registered.matches(event))
+    }
+
+    /// Whether asking about single pods is worth it: the event is listened to, and may help some pod.
+    pub fn may_help_some_pod(&self, event: ClusterEvent, objects: &EventObjects) -> bool {
+        let may_help = |registered: &ClusterEvent| {
+            let hints = self.hints.as_ref();
+            registered.matches(event) && hints.is_none_or(|hints| hints.may_help_some_pod(*registered, event, objects))
+        };
+        self.implied.iter().any(|implied| implied.matches(event)) || self.registered.iter().any(may_help)
+    }
+
+    /// Whether what is said of a pod may depend on its labels or on what controls it.
+    pub fn reads_labels(&self) -> bool {
+        self.hints.as_ref().is_some_and(|hints| hints.reads_labels())
     }
 
     /// Asks the plugin about each of its registrations that the event matches, until one says `Queue`; `Skip` when none

@@ -169,6 +169,10 @@ impl EnqueueExtensions for NodeAffinity {
         vec![ClusterEvent::new(EventResource::Node, node)]
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     /// Differs from kube-scheduler, which does not ask whether the profile's affinity allowed the node before: there a node
     /// that comes to match it only now brings no pod back.
     fn queueing_hint(

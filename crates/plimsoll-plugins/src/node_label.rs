@@ -111,6 +111,10 @@ impl EnqueueExtensions for NodeLabel {
         vec![ClusterEvent::new(EventResource::Node, node)]
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         _: ClusterEvent,

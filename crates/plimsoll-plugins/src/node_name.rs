@@ -57,6 +57,10 @@ impl EnqueueExtensions for NodeName {
     fn events_to_register(&self) -> Vec<ClusterEvent> {
         vec![ClusterEvent::new(EventResource::Node, Action::ADD)]
     }
+
+    fn reads_labels(&self) -> bool {
+        false
+    }
 }
 
 #[cfg(test)]

@@ -79,6 +79,10 @@ impl EnqueueExtensions for NodePorts {
         ]
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

@@ -70,6 +70,10 @@ impl EnqueueExtensions for NodeUnschedulable {
         ]
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

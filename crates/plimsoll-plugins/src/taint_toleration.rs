@@ -101,6 +101,10 @@ impl EnqueueExtensions for TaintToleration {
         ]
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

@@ -1,28 +1,40 @@
 use std::hash::{Hash, Hasher};
 
-use plimsoll_model::{Pod, VolumeKind};
+use plimsoll_model::{ControllerReference, Labels, Pod, VolumeKind};
 
 /// All that hints may read of a waiting pod, so that pods that are equal in it get the same answers: those of one replica
 /// set or job, for example. Of who a pod is they read only whether an event is its own, and its own events go to it alone.
 ///
-/// The name counts where claims of volumes are named after it.
+/// The name counts where claims of volumes are named after it, and labels and controller where a hint may read them.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Likeness<'a>(pub(crate) &'a Pod);
+pub(crate) struct Likeness<'a> {
+    pod: &'a Pod,
+    with_labels: bool,
+}
 
-impl Likeness<'_> {
+impl<'a> Likeness<'a> {
+    /// Of a pod to plugins of which some read labels, or none does.
+    pub(crate) fn of(pod: &'a Pod, with_labels: bool) -> Self {
+        Self { pod, with_labels }
+    }
+
     fn name(&self) -> Option<&str> {
         let named_after = |volume: &VolumeKind| matches!(volume, VolumeKind::Ephemeral { .. });
-        let name = self.0.name.name.as_str();
-        self.0.spec.volumes.iter().any(named_after).then_some(name)
+        let name = self.pod.name.name.as_str();
+        self.pod.spec.volumes.iter().any(named_after).then_some(name)
+    }
+
+    fn labels(&self) -> Option<(&Labels, Option<&ControllerReference>)> {
+        self.with_labels
+            .then_some((&self.pod.labels, self.pod.controller.as_deref()))
     }
 }
 
 impl PartialEq for Likeness<'_> {
     fn eq(&self, other: &Self) -> bool {
-        let (one, two) = (self.0, other.0);
+        let (one, two) = (self.pod, other.pod);
         one.name.namespace == two.name.namespace
-            && one.labels == two.labels
-            && one.controller == two.controller
+            && self.labels() == other.labels()
             && one.spec == two.spec
             && one.status.resource_claim_statuses == two.status.resource_claim_statuses
             && self.name() == other.name()
@@ -33,11 +45,10 @@ impl Eq for Likeness<'_> {}
 
 impl Hash for Likeness<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.name.namespace.hash(state);
-        self.0.labels.hash(state);
-        self.0.controller.hash(state);
-        self.0.spec.hash(state);
-        self.0.status.resource_claim_statuses.hash(state);
+        self.pod.name.namespace.hash(state);
+        self.labels().hash(state);
+        self.pod.spec.hash(state);
+        self.pod.status.resource_claim_statuses.hash(state);
         self.name().hash(state);
     }
 }
@@ -52,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pods_of_one_template_are_alike_and_others_are_not() {
+    fn pods_of_one_template_are_alike_and_others_are_not_but_for_labels_that_nobody_reads() {
         let one = |name: &str| pod(name).label("app", "web").cpu("2").node_selector("zone", "a");
         let cases: [(&str, PodBuilder, bool); 8] = [
             ("replica", one("b").uid("other").resource_version(7), true),
@@ -73,11 +84,15 @@ mod tests {
             ),
         ];
         let first = one("a").build();
-        let hash = |pod: &Pod| FixedState::default().hash_one(Likeness(pod));
-        for (what, other, alike) in cases {
-            let other = other.build();
-            assert_eq!(Likeness(&first) == Likeness(&other), alike, "{what}");
-            assert_eq!(hash(&first) == hash(&other), alike, "{what}");
+        let cases = cases.map(|(what, other, alike)| (what, other.build(), alike));
+        for (what, other, alike) in &cases {
+            for with_labels in [true, false] {
+                let alike = *alike || (!with_labels && matches!(*what, "label" | "owner"));
+                let [one, two] = [&first, other].map(|pod| Likeness::of(pod, with_labels));
+                assert_eq!(one == two, alike, "{what}");
+                let [one, two] = [one, two].map(|likeness| FixedState::default().hash_one(likeness));
+                assert_eq!(one == two, alike, "{what}");
+            }
         }
     }
 
@@ -85,7 +100,11 @@ mod tests {
     fn pods_whose_claims_are_named_after_them_are_not_alike() {
         let volume = VolumeKind::Ephemeral { volume: "data".into() };
         let claiming = |name: &str| pod(name).with(|pod| pod.spec.volumes = vec![volume.clone()]).build();
-        assert!(Likeness(&claiming("a")) != Likeness(&claiming("b")));
-        assert!(Likeness(&claiming("a")) == Likeness(&claiming("a")));
+        let (a, b) = (claiming("a"), claiming("b"));
+        for with_labels in [true, false] {
+            let of = |pod| Likeness::of(pod, with_labels);
+            assert!(of(&a) != of(&b));
+            assert!(of(&a) == of(&claiming("a")));
+        }
     }
 }

@@ -3,8 +3,9 @@ use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use plimsoll_framework::ClusterEvent;
+use plimsoll_model::Moment;
 use smallvec::SmallVec;
 
 use crate::alike::Likeness;
@@ -67,6 +68,7 @@ struct Group {
 pub(crate) struct Wake {
     pub(crate) worth: Worth,
     pub(crate) event: ClusterEvent,
+    pub(crate) since: Moment,
 }
 
 /// The parked pods by what events can do for them: an event costs one look at each [`Band`], and one hint for each group of
@@ -88,11 +90,11 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Takes in a record that is in no group.
-    pub(crate) fn insert(&mut self, records: &mut Records, slot: Slot) {
+    /// Takes in a record that is in no group, among those that are like it, with the same labels or whatever their labels.
+    pub(crate) fn insert(&mut self, records: &mut Records, slot: Slot, with_labels: bool) {
         let band = self.band_number(Band::of(&records[slot]));
-        let pod = Likeness(&records[slot].pod);
-        let hash = self.hasher.hash_one((band, pod));
+        let pod = Likeness::of(&records[slot].pod, with_labels);
+        let hash = self.hasher.hash_one((band, with_labels, pod));
         let (groups, dense) = (&self.all, &*records);
         let found = self.by_pod.find(hash, |id| {
             let group = &groups[id.index()];
@@ -101,7 +103,7 @@ impl Groups {
                 && group
                     .members
                     .first()
-                    .is_some_and(|first| Likeness(&dense[*first].pod) == pod)
+                    .is_some_and(|first| Likeness::of(&dense[*first].pod, with_labels) == pod)
         });
         let id = found.copied().unwrap_or_else(|| self.found(hash, band));
         let members = &mut self.all[id.index()].members;
@@ -235,6 +237,11 @@ impl Groups {
     /// Whether a group is on its way out.
     pub(crate) fn is_woken(&self, id: GroupId) -> bool {
         id != GroupId::NONE && self.all[id.index()].home == Home::Woken
+    }
+
+    /// The groups that are on their way out, and since when.
+    pub(crate) fn woken_since(&self) -> HashMap<GroupId, Moment, FixedState> {
+        self.woken.values().map(|(id, wake)| (*id, wake.since)).collect()
     }
 
     /// Whether any group is on its way out; it may have lost its last member meanwhile.

@@ -331,15 +331,13 @@ impl SchedulingQueue {
         self.counts
     }
 
-    /// Each pod, its place, and when it is looked at next; a moment in the past for active pods, those in flight, and those
-    /// that have been woken and are about to move.
+    /// Each pod, its place, and when it is looked at next; for active pods, those in flight, and those that have been woken
+    /// and are about to move, since when it is their turn.
     pub fn pods(&self) -> impl Iterator<Item = (&Uid, Place, Moment)> {
-        self.records.iter().filter_map(|record| {
-            let look = if self.groups.is_woken(record.group) {
-                record.timestamp
-            } else {
-                record.next_look(&self.config)
-            };
+        let woken = self.groups.woken_since();
+        self.records.iter().filter_map(move |record| {
+            let woken = woken.get(&record.group).copied();
+            let look = woken.unwrap_or_else(|| record.next_look(&self.config));
             Some((&record.pod.uid, record.place()?, look))
         })
     }

@@ -103,14 +103,25 @@ fn listener<'a>(profile: &'a Profile, plugin: &str) -> Option<&'a PluginEvents> 
     at.ok().map(|at| &profile.events[at])
 }
 
-/// Whether an event of that sort can be worth something to pods of the profile that these plugins rejected.
-pub(crate) fn may_be_worth(profile: Option<&Profile>, rejected_by: &PluginSet, event: ClusterEvent) -> bool {
+/// Whether what happened can be worth something to any pod of the profile that these plugins rejected. A plugin that panics
+/// does not know.
+pub(crate) fn may_be_worth(profile: Option<&Profile>, rejected_by: &PluginSet, happening: Happening<'_>) -> bool {
     let Some(profile) = profile else { return true };
+    let Happening { event, objects } = happening;
+    let may_help = |listener: &PluginEvents| guarded(|| listener.may_help_some_pod(event, objects)).unwrap_or(true);
     rejected_by.is_empty()
         || event.is_wildcard()
         || rejected_by
             .iter()
-            .any(|plugin| listener(profile, plugin).is_none_or(|listener| listener.listens_to(event)))
+            .any(|plugin| listener(profile, plugin).is_none_or(may_help))
+}
+
+/// Whether what these plugins of the profile say of a pod may depend on its labels or on what controls it.
+pub(crate) fn reads_labels(profile: Option<&Profile>, rejected_by: &PluginSet) -> bool {
+    profile.is_some_and(|profile| {
+        let mut listeners = rejected_by.iter().filter_map(|plugin| listener(profile, plugin));
+        listeners.any(PluginEvents::reads_labels)
+    })
 }
 
 /// Whether some plugin of some profile listens to such events; if not they are neither kept nor looked at.

@@ -133,7 +133,7 @@ pub(crate) fn changes(cluster: &Cluster) -> impl Strategy<Value = Change> + use<
 pub(crate) fn changes_of_domains(cluster: &Cluster) -> impl Strategy<Value = Change> + use<> {
     let node = nodes_changed(cluster, |name| nodes(name).prop_map(make_roomy).boxed());
     let pod = pods_changed(cluster, |name| beside(name).boxed());
-    prop_oneof![4 => node, 6 => pod, 4 => others_changed(cluster)]
+    prop_oneof![4 => node, 6 => pod, 5 => others_changed(cluster)]
 }
 
 fn nodes_changed(
@@ -179,7 +179,7 @@ fn others_changed(cluster: &Cluster) -> impl Strategy<Value = Change> + use<> {
     let namespace = namespace.prop_map(move |(at, new)| Change::Namespace(at, old[at].clone(), new));
     let old = cluster.service.clone();
     let service = services().prop_map(move |new| Change::Service(old.clone(), new));
-    prop_oneof![1 => waiting, 1 => namespace, 1 => service]
+    prop_oneof![1 => waiting, 3 => namespace, 1 => service]
 }
 
 /// Which parts of an object change: mostly one.

@@ -27,6 +27,10 @@ impl EnqueueExtensions for NodeResourcesFit {
         events
     }
 
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

@@ -35,17 +35,22 @@ impl EnqueueExtensions for PodTopologySpread {
         events
     }
 
+    /// Every change of the status of every pod is such an update.
+    fn may_help_some_pod(&self, registered: ClusterEvent, _: ClusterEvent, objects: &EventObjects) -> bool {
+        registered.action != Action::UPDATE || objects.pod().is_some_and(departs)
+    }
+
     fn queueing_hint(
         &self,
         registered: ClusterEvent,
-        _: ClusterEvent,
+        event: ClusterEvent,
         pod: &Pod,
         objects: &EventObjects,
     ) -> Result<QueueingHint, String> {
-        let for_departures = registered.action == Action::UPDATE;
-        if for_departures && !objects.pod().is_some_and(departs) {
+        if !self.may_help_some_pod(registered, event, objects) {
             return Ok(QueueingHint::Skip);
         }
+        let for_departures = registered.action == Action::UPDATE;
         let hard = self.hard(pod)?;
         let may_help = match registered.resource {
             EventResource::Node => objects.node().is_none_or(|change| hard.node_may_help(change)),

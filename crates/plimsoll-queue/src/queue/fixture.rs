@@ -98,6 +98,7 @@ pub(super) struct Rejector {
     pub(super) name: &'static str,
     pub(super) events: Vec<ClusterEvent>,
     pub(super) hint: Hint,
+    pub(super) reads_labels: bool,
 }
 
 impl Rejector {
@@ -106,6 +107,15 @@ impl Rejector {
             name,
             events: events.to_vec(),
             hint,
+            reads_labels: true,
+        }
+    }
+
+    /// Its hint must not read labels.
+    pub(super) fn without_labels(self) -> Self {
+        Self {
+            reads_labels: false,
+            ..self
         }
     }
 }
@@ -122,6 +132,10 @@ impl Plugin for Rejector {
 impl EnqueueExtensions for Rejector {
     fn events_to_register(&self) -> Vec<ClusterEvent> {
         self.events.clone()
+    }
+
+    fn reads_labels(&self) -> bool {
+        self.reads_labels
     }
 
     fn queueing_hint(
@@ -173,6 +187,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Namespace, Action::ALL),
             ],
             hint: always(),
+            reads_labels: true,
         },
         Rejector {
             name: "NodeResourcesFit",
@@ -181,6 +196,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Node, Action::ADD | Action::UPDATE_NODE_ALLOCATABLE),
             ],
             hint: always(),
+            reads_labels: true,
         },
         Rejector {
             name: "PodTopologySpread",
@@ -191,6 +207,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Workload(WorkloadKind::Service), Action::ALL),
             ],
             hint: departures(),
+            reads_labels: true,
         },
         Rejector {
             name: "TaintToleration",
@@ -199,6 +216,7 @@ fn rejectors() -> Vec<Rejector> {
                 on(EventResource::Node, Action::ADD | Action::UPDATE_NODE_TAINT),
             ],
             hint: always(),
+            reads_labels: true,
         },
     ]
 }

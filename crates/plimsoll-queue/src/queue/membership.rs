@@ -54,14 +54,14 @@ impl SchedulingQueue {
         let Some(namespace) = new.or(old).filter(|_| self.index.reads_namespaces() && !unchanged) else {
             return;
         };
-        let kept = self.known_pods();
-        for pod in kept.iter().filter(|pod| pod.name.namespace == namespace.name) {
-            self.follow_profile(pod, now);
+        let is_in_it = |pod: &Pod| pod.name.namespace == namespace.name;
+        for pod in self.known_pods(is_in_it) {
+            self.follow_profile(&pod, now);
         }
-        let unmatched: Vec<_> = self.unmatched.values().cloned().collect();
-        for pod in unmatched.iter().filter(|pod| pod.name.namespace == namespace.name) {
-            self.note_membership(pod);
-            self.take_in(pod, PROFILE_CHANGE, now);
+        let unmatched = self.unmatched.values().filter(|pod| is_in_it(pod));
+        for pod in unmatched.cloned().collect::<Vec<_>>() {
+            self.note_membership(&pod);
+            self.take_in(&pod, PROFILE_CHANGE, now);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::metrics::IncomingQueue;
 use crate::plugin_sets::{PluginSetId, PluginSets};
 use crate::record::{Record, State};
 use crate::records::Slot;
-use crate::worth::Worth;
+use crate::worth::{self, Worth};
 use crate::{Place, QueueConfig, backoff};
 
 /// The cause, in histories, of pods that a pre-enqueue plugin holds back or no longer holds back.
@@ -98,7 +98,9 @@ impl SchedulingQueue {
     pub(super) fn join_group(&mut self, slot: Slot) {
         let record = &self.records[slot];
         if matches!(record.state, State::Parked { .. }) && !record.set_aside && record.group == GroupId::NONE {
-            self.groups.insert(&mut self.records, slot);
+            let profile = self.profiles.get(usize::from(record.profile)).map(Arc::as_ref);
+            let with_labels = worth::reads_labels(profile, self.plugin_sets.get(record.rejected_by));
+            self.groups.insert(&mut self.records, slot, with_labels);
         }
     }
 
@@ -155,7 +157,7 @@ impl SchedulingQueue {
     pub(super) fn set_pod(&mut self, slot: Slot, pod: Arc<Pod>, profile: u16) {
         let record = &self.records[slot];
         let woken = self.groups.is_woken(record.group);
-        if !woken && (record.profile != profile || Likeness(&record.pod) != Likeness(&pod)) {
+        if !woken && (record.profile != profile || Likeness::of(&record.pod, true) != Likeness::of(&pod, true)) {
             self.leave_group(slot);
         }
         if self.records[slot].profile != profile {

@@ -49,7 +49,7 @@ impl SchedulingQueue {
             .reorder(&mut self.records, Ranking::of_backoff(&config), &sort);
         self.error_backoff.reorder(&mut self.records, Ranking::Backoff, &sort);
         let mut left = BTreeMap::new();
-        for pod in self.known_pods() {
+        for pod in self.known_pods(|_| true) {
             let Some(slot) = self.records.find(&pod.uid) else {
                 continue;
             };
@@ -75,13 +75,10 @@ impl SchedulingQueue {
         left
     }
 
-    /// In the order of their arrival, so that moving them is the same whatever slots they have.
-    pub(super) fn known_pods(&self) -> Vec<Arc<Pod>> {
-        let mut known: Vec<_> = self
-            .records
-            .iter()
-            .map(|record| (record.arrival, &record.pod))
-            .collect();
+    /// Some of them, in the order of their arrival, so that moving them is the same whatever slots they have.
+    pub(super) fn known_pods(&self, which: impl Fn(&Pod) -> bool) -> Vec<Arc<Pod>> {
+        let known = self.records.iter().map(|record| (record.arrival, &record.pod));
+        let mut known: Vec<_> = known.filter(|(_, pod)| which(pod)).collect();
         known.sort_unstable_by_key(|(arrival, _)| *arrival);
         known.into_iter().map(|(_, pod)| Arc::clone(pod)).collect()
     }

@@ -23,6 +23,7 @@ impl SchedulingQueue {
             let wake = Wake {
                 worth,
                 event: occurrence.event,
+                since: now,
             };
             self.groups.wake(group, priority, wake);
         }
@@ -35,7 +36,7 @@ impl SchedulingQueue {
     fn helped_by(&mut self, occurrence: &Occurrence) -> Vec<(GroupId, i32, Worth)> {
         let mut helped = Vec::new();
         for (band, groups) in self.groups.bands() {
-            if !self.listens(band, occurrence.event) {
+            if !self.may_help(band, occurrence.happening()) {
                 continue;
             }
             let profile = self.profiles.get(usize::from(band.profile)).map(Arc::as_ref);
@@ -58,16 +59,17 @@ impl SchedulingQueue {
         helped
     }
 
-    /// Whether a plugin that rejected the pods listens to such events; for gated ones, also the plugin that holds them.
-    fn listens(&self, band: Band, event: ClusterEvent) -> bool {
+    /// Whether a plugin that rejected the pods may see it help some of them; gated ones also need that the plugin that holds
+    /// them listens to such events.
+    fn may_help(&self, band: Band, happening: Happening<'_>) -> bool {
         let profile = self.profiles.get(usize::from(band.profile)).map(Arc::as_ref);
         let gate = band
             .gate
             .and_then(|gate| profile?.pre_enqueue.get(usize::from(gate)))
             .map(|plugin| plugin.name());
         let profiles = || self.profiles.iter().map(Arc::as_ref);
-        gate.is_none_or(|gate| worth::gate_listens(profiles(), gate, event))
-            && worth::may_be_worth(profile, self.plugin_sets.get(band.rejected_by), event)
+        gate.is_none_or(|gate| worth::gate_listens(profiles(), gate, happening.event))
+            && worth::may_be_worth(profile, self.plugin_sets.get(band.rejected_by), happening)
     }
 
     /// Moves pods that events have woken, up to so many.

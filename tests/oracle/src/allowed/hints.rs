@@ -18,7 +18,7 @@ const GONE_OR_GOING: &str = "A node that vanishes wakes pods that `InterPodAffin
                              told to go wakes those that `PodTopologySpread` turned away.";
 
 /// Every intended difference in what changes mean to waiting pods.
-pub const ALLOWED_HINTS: [AllowedHint; 17] = [
+pub const ALLOWED_HINTS: [AllowedHint; 18] = [
     AllowedHint {
         line: GONE_OR_GOING,
         applies: |seen| {
@@ -147,11 +147,11 @@ pub const ALLOWED_HINTS: [AllowedHint; 17] = [
         line: "Requests and allocatable that come to the same numbers have not changed: 0 is the same as none.",
         applies: |seen| {
             let same = seen.both_nodes(|old, new| old.status.allocatable == new.status.allocatable);
-            let named_none = seen
-                .case
-                .old_pod
-                .as_ref()
-                .is_some_and(|pod| pod["spec"].to_string().contains(r#":"0""#));
+            let named_none = seen.case.old_pod.as_ref().is_some_and(|pod| {
+                [r#":"0""#, r#":"0m""#]
+                    .iter()
+                    .any(|none| pod["spec"].to_string().contains(none))
+            });
             (same && seen.is_about("UpdateNodeAllocatable")) || (named_none && seen.is_about("UpdatePodScaleDown"))
         },
     },
@@ -160,6 +160,18 @@ pub const ALLOWED_HINTS: [AllowedHint; 17] = [
         applies: |seen| {
             let pods = seen.case.old_pod.iter().chain(&seen.case.new_pod);
             resizes_whole_pods_behind_their_gate(&seen.case.cluster, pods) && seen.is_about("UpdatePodScaleDown")
+        },
+    },
+    AllowedHint {
+        line: "A condition of a node that stands twice is two: one of them that goes is an event.",
+        applies: |seen| {
+            let twice = |node: &Node| {
+                let all = &node.status.conditions;
+                all.iter()
+                    .enumerate()
+                    .any(|(at, one)| all[..at].iter().any(|earlier| earlier.kind == one.kind))
+            };
+            seen.both_nodes(|old, new| twice(old) || twice(new)) && seen.is_about("UpdateNodeCondition")
         },
     },
     AllowedHint {

@@ -149,6 +149,14 @@ fn a_pod_that_is_told_to_go_no_longer_counts() {
 }
 
 #[test]
+fn no_pod_is_asked_about_when_the_status_of_another_changes() {
+    let web = app("web");
+    assert!(!listener().may_help_some_pod(Action::UPDATE, &web, &web));
+    assert!(listener().may_help_some_pod(Action::UPDATE, &web, &terminating(&web)));
+    assert!(listener().may_help_some_pod(Action::UPDATE_POD_LABEL, &web, &app("db")));
+}
+
+#[test]
 fn nodes_help_when_they_come_to_be_in_other_domains_of_all_constraints() {
     let both = spread(&[hard("zone", &json!({})), hard("host", &json!({}))]);
     let (in_both, moved) = (

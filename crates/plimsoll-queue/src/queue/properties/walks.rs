@@ -73,14 +73,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Says yes where label, request and the event's pod come together so that the sum has this remainder by three; one
-/// combination is beyond it.
-fn hint(remainder: usize) -> Hint {
+/// Says yes where label, if it is read, request and the event's pod come together so that the sum has this remainder by three;
+/// one combination is beyond it.
+fn hint(remainder: usize, reads_labels: bool) -> Hint {
     Box::new(move |_, pod, objects| {
         let EventObjects::Pod { old: Some(old), .. } = objects else {
             return Err("no pod".to_owned());
         };
-        let label = pod.labels.get("l").map_or(0, str::len);
+        let label = pod.labels.get("l").filter(|_| reads_labels).map_or(0, str::len);
         let cpu = usize::from(
             pod.spec
                 .containers
@@ -102,9 +102,9 @@ fn hint(remainder: usize) -> Hint {
 fn fixture(portion: usize) -> Fixture {
     let mut f = Fixture::listening(|| {
         vec![
-            Rejector::new("Even", &EVENTS[..2], hint(0)),
-            Rejector::new("Odd", &EVENTS[1..3], hint(1)),
-            Rejector::new("Loud", &EVENTS[..1], hint(2)),
+            Rejector::new("Even", &EVENTS[..2], hint(0, true)),
+            Rejector::new("Odd", &EVENTS[1..3], hint(1, true)),
+            Rejector::new("Loud", &EVENTS[..1], hint(2, false)).without_labels(),
         ]
     });
     f.queue.portion = portion;

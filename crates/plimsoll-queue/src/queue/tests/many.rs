@@ -1,6 +1,6 @@
 //! More pods than one call may move, and storms that must not keep others from their turn.
 
-use plimsoll_framework::QueueingHint;
+use plimsoll_framework::{EnqueueExtensions, Plugin, PluginEvents, QueueingHint};
 
 use super::*;
 
@@ -38,6 +38,20 @@ fn what_an_event_wakes_moves_in_portions_and_is_due_until_then() {
         pods.iter()
             .all(|pod| f.queue.history_of(&pod.uid).last().unwrap().cause == ROOM)
     );
+}
+
+/// An audit would take a time long ago for one that was missed.
+#[test]
+fn a_pod_that_is_about_to_move_is_due_since_it_was_woken_however_long_it_had_waited() {
+    let mut f = in_portions_of(1);
+    parked(&mut f, 3);
+    f.tick_after(200 * SECOND);
+    f.make_room();
+    let woken_at = f.now;
+    f.pass(SECOND);
+    let about_to_move = f.queue.pods().filter(|(_, place, _)| *place == Place::Unschedulable);
+    let looks: Vec<_> = about_to_move.map(|(_, _, look)| look).collect();
+    assert_eq!(looks, [woken_at; 2]);
 }
 
 #[test]
@@ -177,6 +191,101 @@ fn an_event_that_hints_exclude_costs_one_hint_however_many_pods_are_alike() {
     );
     assert_eq!(f.queue.take_metrics().wakeups.asked, 0);
     assert_eq!(f.queue.counts().unschedulable, 2_000);
+}
+
+/// A queue whose profile has this plugin too.
+fn with_plugin(name: &str, hints: impl Fn() -> Arc<dyn EnqueueExtensions>) -> Fixture {
+    Fixture::of_profiles(|fixture| {
+        let mut profile = fixture.profile("default-scheduler");
+        profile.events.push(PluginEvents::new(name, Some(hints())));
+        profile.events.sort_by(|a, b| a.plugin().cmp(b.plugin()));
+        vec![profile]
+    })
+}
+
+/// Hears of every update of every pod, and none of them helps.
+struct Heedless;
+
+impl Plugin for Heedless {
+    fn name(&self) -> &'static str {
+        "Heedless"
+    }
+}
+
+impl EnqueueExtensions for Heedless {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        vec![ClusterEvent::new(EventResource::Pod, Action::UPDATE)]
+    }
+
+    fn may_help_some_pod(&self, _: ClusterEvent, _: ClusterEvent, _: &EventObjects) -> bool {
+        false
+    }
+}
+
+#[test]
+fn an_event_that_a_plugin_excludes_for_all_pods_costs_no_hint_even_if_no_two_are_alike() {
+    let mut f = with_plugin("Heedless", || Arc::new(Heedless));
+    for at in 0..50 {
+        let distinct = pod(&format!("p{at}")).label("index", &at.to_string());
+        f.add_rejected(distinct, &["Heedless"]);
+    }
+    let running = f.add(pod("running").on("n"));
+    f.queue.take_metrics();
+    f.update(&running, |_| {});
+    assert_eq!(f.queue.take_metrics().wakeups.asked, 0);
+    assert_eq!(f.queue.counts().unschedulable, 50);
+}
+
+/// Takes nothing for helpful, whatever the labels of pods.
+struct Blind;
+
+impl Plugin for Blind {
+    fn name(&self) -> &'static str {
+        "Blind"
+    }
+}
+
+impl EnqueueExtensions for Blind {
+    fn events_to_register(&self) -> Vec<ClusterEvent> {
+        vec![ROOM]
+    }
+
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
+    fn queueing_hint(
+        &self,
+        _: ClusterEvent,
+        _: ClusterEvent,
+        _: &Pod,
+        _: &EventObjects,
+    ) -> Result<QueueingHint, String> {
+        Ok(QueueingHint::Skip)
+    }
+}
+
+#[test]
+fn pods_that_differ_in_labels_alone_are_asked_for_once_where_no_hint_reads_labels() {
+    let mut f = with_plugin("Blind", || Arc::new(Blind));
+    for at in 0..50 {
+        let distinct = pod(&format!("p{at}")).label("index", &at.to_string());
+        f.add_rejected(distinct, &["Blind"]);
+    }
+    let asked = |f: &mut Fixture| {
+        f.queue.take_metrics();
+        f.make_room();
+        f.queue.take_metrics().wakeups.asked
+    };
+    assert_eq!(asked(&mut f), 1);
+    f.add_rejected(pod("large").cpu("64"), &["Blind"]);
+    assert_eq!(asked(&mut f), 2);
+    // Those that a plugin turned away which reads labels are told apart.
+    for at in 0..3 {
+        let distinct = pod(&format!("q{at}")).label("index", &at.to_string());
+        f.add_rejected(distinct, &["Blind", "TaintToleration"]);
+    }
+    assert_eq!(asked(&mut f), 5);
 }
 
 /// A thousand pods that never fit are woken by an event every 10 ms, each attempt takes 1 ms, and now and then somebody
