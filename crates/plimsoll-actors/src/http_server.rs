@@ -186,6 +186,20 @@ impl StateSource for Owners {
         }
         .boxed()
     }
+
+    fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
+        async {
+            let (reply, answer) = oneshot::channel();
+            self.supervisor
+                .tell(SupervisorMessage::Ask(Question::WaitingPods(reply)));
+            match tokio::time::timeout(ASK, answer).await {
+                Ok(Ok(report)) => Ok(report.to_string()),
+                Ok(Err(_)) => Err("no pods wait here: this replica does not lead".to_owned()),
+                Err(_) => Err(format!("no answer within {} s", ASK.as_secs())),
+            }
+        }
+        .boxed()
+    }
 }
 
 impl Actor for HttpServer {

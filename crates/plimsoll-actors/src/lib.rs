@@ -27,6 +27,7 @@ pub mod event_recorder;
 pub mod http_server;
 pub mod informer_cache;
 pub mod mailbox;
+pub mod permits;
 pub mod scheduling_cycle;
 pub mod scheduling_queue;
 pub mod supervisor;

@@ -5,6 +5,7 @@
 
 mod auditing;
 mod claim_messages;
+mod message;
 mod outcome_report;
 mod panic_budget;
 mod status_writes;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use futures::FutureExt;
 use hashbrown::HashMap;
-use plimsoll_client::{BindReply, Clock, PatchReply, PodRead, TermToken};
+use plimsoll_client::{Clock, TermToken};
 use plimsoll_engine::{ClaimId, Engine, Notice, Step};
 use plimsoll_framework::{Effect, EffectReply};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
@@ -27,120 +28,19 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
 use self::status_writes::StatusWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
-use crate::auditor::{AuditMarker, Restatements};
 use crate::binding_workers::BindingWorkers;
-use crate::claim_input::read_kind;
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
 use crate::informer_cache::{Changes, Credit};
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::Mailbox;
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
-
-/// What the cycle hears.
-#[derive(Debug)]
-pub enum CycleMessage {
-    /// From the cache, the same stream as the queue's.
-    Changes(Changes),
-    /// From the cache: switch to this configuration, after the cycle that may be waiting. The queue switches at the same
-    /// number.
-    Reconfigure {
-        /// The configuration.
-        assembled: Arc<AssembledConfig>,
-        /// The number of the switch in the stream of changes.
-        seq: Seq,
-    },
-    /// From the queue, in answer to [`QueueMessage::Ready`]: the pod is the cycle's until it is settled.
-    Attempt(Attempt),
-    /// From the task that performed a cycle's effect.
-    EffectAnswered {
-        /// What came of it.
-        reply: EffectReply,
-        /// The pod's trace.
-        trace: TraceContext,
-    },
-    /// From the task that performed a claim's pre-bind work.
-    PreBindAnswered {
-        /// The claim.
-        claim: ClaimId,
-        /// What came of it.
-        reply: EffectReply,
-        /// The pod's trace.
-        trace: TraceContext,
-    },
-    /// From a worker: exactly one for each [`WriteJob::Bind`](crate::binding_workers::WriteJob::Bind).
-    BindAnswered {
-        /// The claim.
-        claim: ClaimId,
-        /// What came back.
-        reply: BindReply,
-        /// The trace that went out with the binding.
-        trace: TraceContext,
-    },
-    /// From a worker: exactly one for each [`WriteJob::Read`](crate::binding_workers::WriteJob::Read).
-    ReadAnswered {
-        /// The claim.
-        claim: ClaimId,
-        /// What came back.
-        read: PodRead,
-        /// The trace that went out with the read.
-        trace: TraceContext,
-    },
-    /// From a worker: exactly one for each [`WriteJob::Status`](crate::binding_workers::WriteJob::Status).
-    StatusAnswered {
-        /// The pod.
-        uid: Uid,
-        /// What came back.
-        reply: PatchReply,
-        /// The trace that went out with the patch.
-        trace: TraceContext,
-    },
-    /// From the alarm: a claim, a permit wait or a status write is due.
-    Tick,
-    /// From the queue: tell what there is, and send the marker back.
-    Audit(AuditMarker),
-    /// From the cache: the truth about pods that an audit found something wrong with.
-    Restate(Restatements),
-    /// From the term: start. The cycle asks for its first pod.
-    Start,
-    /// From the term: take no more pods, and answer when no write of ours is undecided.
-    Drain(oneshot::Sender<()>),
-    /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
-    Probe(Mailbox<ElectorMessage>),
-}
-
-impl Summary for CycleMessage {
-    fn summary(&self) -> String {
-        match self {
-            Self::Changes(changes) => format!("Changes {}", changes.changes.len()),
-            Self::Attempt(attempt) => format!(
-                "Attempt {} seq={} trace={}",
-                attempt.popped.pod.name,
-                attempt.popped.seq.as_u64(),
-                attempt.trace
-            ),
-            Self::Reconfigure { seq, .. } => format!("Reconfigure seq={}", seq.as_u64()),
-            Self::EffectAnswered { reply, .. } => format!("EffectAnswered ok={}", reply.is_ok()),
-            Self::PreBindAnswered { claim, reply, .. } => {
-                format!("PreBindAnswered {} ok={}", claim.as_u64(), reply.is_ok())
-            }
-            Self::BindAnswered { claim, reply, .. } => format!("BindAnswered {} {reply:?}", claim.as_u64()),
-            Self::ReadAnswered { claim, read, .. } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
-            Self::StatusAnswered { uid, reply, .. } => format!("StatusAnswered {uid} {reply:?}"),
-            Self::Tick => "Tick".to_owned(),
-            Self::Audit(marker) => format!("Audit {}", marker.number),
-            Self::Restate(restatements) => format!("Restate {}", restatements.pods.len()),
-            Self::Start => "Start".to_owned(),
-            Self::Drain(_) => "Drain".to_owned(),
-            Self::Probe(_) => "Probe".to_owned(),
-        }
-    }
-}
 
 /// The actor; its state is [`SchedulingCycleState`].
 #[derive(Debug)]
@@ -215,6 +115,8 @@ pub struct SchedulingCycleState {
 impl Drop for SchedulingCycleState {
     fn drop(&mut self) {
         self.cancelled.cancel();
+        // Plugins outlive the term, and what they hold for its claims would stay held.
+        self.engine.close();
     }
 }
 
@@ -455,6 +357,11 @@ impl Actor for SchedulingCycle {
             CycleMessage::StatusAnswered { uid, reply, trace } => trace
                 .span("StatusAnswered")
                 .in_scope(|| state.take_status_answer(&uid, &reply, now)),
+            CycleMessage::Allow { pod, plugin } => state.take_permit(&pod, plugin, now),
+            CycleMessage::Reject { pod, plugin, message } => state.take_rejection(&pod, plugin, &message, now),
+            CycleMessage::WaitingPods(reply) => {
+                let _ = reply.send(state.who_waits(now));
+            }
             CycleMessage::Tick => state.tick(now),
             CycleMessage::Audit(marker) => state.give_account(marker, now),
             CycleMessage::Restate(restatements) => state.take_truth(&restatements, now)?,

@@ -26,6 +26,7 @@ use crate::event_recorder::RecorderMessage;
 use crate::http_server::{HttpMessage, Listen};
 use crate::informer_cache::CacheMessage;
 use crate::mailbox::{Mailbox, Summary, Tap};
+use crate::permits::Permits;
 use crate::term::{Question, Term, TermArguments, TermMessage, TermParts};
 
 /// How long a term may take to stop, beyond the time-out of its last write.
@@ -112,6 +113,8 @@ pub struct Replica {
     pub profiles: Vec<Arc<Profile>>,
     /// Who performs plugins' effects.
     pub effects: Effects,
+    /// How plugins reach the pods that wait at Permit, while this replica leads.
+    pub permits: Permits,
     /// The clients.
     pub connections: Connections,
     /// Where to serve health and metrics, if at all.

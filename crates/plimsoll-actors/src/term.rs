@@ -30,6 +30,7 @@ use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
 use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Kind, Versions};
 use crate::mailbox::{Mailbox, Summary, Tap};
+use crate::permits::{Permits, WaitingReport};
 use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments};
 use crate::scheduling_queue::{QueueMessage, SchedulingQueue, SchedulingQueueArguments};
 use crate::supervisor::SupervisorMessage;
@@ -77,6 +78,8 @@ pub enum Question {
     Audit(oneshot::Sender<AuditReport>),
     /// The events that the queue keeps for attempts under way, and these.
     InFlightEvents(oneshot::Sender<BTreeMap<String, u64>>),
+    /// The pods that wait at Permit.
+    WaitingPods(oneshot::Sender<WaitingReport>),
 }
 
 impl Question {
@@ -84,6 +87,7 @@ impl Question {
         match self {
             Self::Audit(_) => "Ask Audit",
             Self::InFlightEvents(_) => "Ask InFlightEvents",
+            Self::WaitingPods(_) => "Ask WaitingPods",
         }
     }
 }
@@ -99,6 +103,8 @@ pub struct TermParts {
     pub assembled: Arc<AssembledConfig>,
     /// Who performs effects.
     pub effects: Effects,
+    /// How plugins reach the pods that wait at Permit.
+    pub permits: Permits,
     /// Requests about pods and nodes.
     pub client: ApiClient,
     /// The warm cache.
@@ -191,6 +197,7 @@ impl TermState {
         let (cycle_ref, _) = Box::pin(spawning).await?;
         queue.bind(queue_ref.clone());
         cycle.bind(cycle_ref.clone());
+        parts.permits.bind(cycle.clone());
         parts.metrics.watch_mailbox(queue.name(), {
             let depth = queue.depth().clone();
             move || depth.get()
@@ -239,6 +246,9 @@ impl TermState {
             }
             Question::InFlightEvents(reply) => {
                 running.queue.0.tell(QueueMessage::InFlightEvents(reply));
+            }
+            Question::WaitingPods(reply) => {
+                running.cycle.0.tell(CycleMessage::WaitingPods(reply));
             }
         }
     }

@@ -2,12 +2,13 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_framework::{EffectReply, Profile};
+use plimsoll_framework::{EffectReply, PermitVerdict, Profile, WaitingPods};
 use plimsoll_model::columns::Columns;
 use plimsoll_model::{Change, Delta, Moment, Node, Pod, Seq, Uid};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
+use self::claiming::unreserve;
 use crate::claim::{Input, Sight};
 use crate::cycle::Cycle;
 use crate::ledger::Ledger;
@@ -19,6 +20,7 @@ use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 mod attempt;
 mod claiming;
 mod membership;
+mod permitting;
 mod reconfigure;
 mod sampling;
 mod settling;
@@ -46,6 +48,10 @@ pub struct Engine {
     held: VecDeque<Held>,
     /// The claim that the running cycle has made but not handed out.
     tentative: Option<ClaimId>,
+    /// Who waits at Permit, for plugins to look at.
+    waiting: WaitingPods,
+    /// What plugins have said of these from inside, and nobody has acted on yet.
+    verdicts: VecDeque<PermitVerdict>,
     over: bool,
 }
 
@@ -84,6 +90,8 @@ impl Engine {
             spare: None,
             held: VecDeque::new(),
             tentative: None,
+            waiting: WaitingPods::new(),
+            verdicts: VecDeque::new(),
             over: false,
         }
     }
@@ -95,6 +103,7 @@ impl Engine {
         } else {
             self.absorb(change, now, out);
         }
+        self.heed_verdicts(now, out);
     }
 
     /// The last change that the columns have.
@@ -142,26 +151,19 @@ impl Engine {
         debug_assert!(!self.is_waiting(), "a waiting cycle knows nodes by their rows");
         self.ledger.rebuild();
         self.release_held(now, out);
+        self.heed_verdicts(now, out);
     }
 
     /// Takes in an answer of the binding workers. One for a claim that is over is ignored.
     pub fn bind_input(&mut self, claim: ClaimId, input: ClaimInput, now: Moment, out: &mut Vec<Notice>) {
         self.advance_claim(claim, Input::Answer(input), now, out);
+        self.heed_verdicts(now, out);
     }
 
     /// Takes in the reply to pre-bind work.
     pub fn pre_bind_done(&mut self, claim: ClaimId, reply: EffectReply, now: Moment, out: &mut Vec<Notice>) {
         self.on_pre_bind_reply(claim, reply, now, out);
-    }
-
-    /// A permit plugin lets a waiting pod go; when it was the last, binding begins.
-    pub fn allow(&mut self, claim: ClaimId, plugin: &str, now: Moment, out: &mut Vec<Notice>) {
-        self.on_allowed(claim, plugin, now, out);
-    }
-
-    /// A permit plugin turns a waiting pod away.
-    pub fn reject(&mut self, claim: ClaimId, plugin: &'static str, message: &str, now: Moment, out: &mut Vec<Notice>) {
-        self.on_rejected(claim, plugin, message, now, out);
+        self.heed_verdicts(now, out);
     }
 
     /// Looks after deadlines that have passed: permits time out, requests are repeated.
@@ -169,6 +171,7 @@ impl Engine {
         for id in self.records.take_due(now) {
             self.on_alarm(id, now, out);
         }
+        self.heed_verdicts(now, out);
     }
 
     /// When [`Engine::tick`] is wanted next.
@@ -183,6 +186,21 @@ impl Engine {
         for id in ids {
             self.on_term_over(id, now, out);
         }
+        self.heed_verdicts(now, out);
+    }
+
+    /// Gives everything up that claims hold, since nobody will tell the engine anything any more: plugins, which outlive
+    /// it, take back what they reserved for each pod that is not known to be bound. Twice does no more.
+    pub fn close(&mut self) {
+        self.cycle = None;
+        self.tentative = None;
+        for mut record in self.records.take_all() {
+            if !record.claim.is_bound() && !record.claim.is_moved() {
+                unreserve(&mut record, &mut self.verdicts);
+            }
+        }
+        self.waiting = WaitingPods::new();
+        self.verdicts.clear();
     }
 
     /// Every claim, oldest first.

@@ -1,7 +1,8 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use compact_str::CompactString;
-use plimsoll_framework::Effect;
+use plimsoll_framework::{Code, Effect};
 use plimsoll_model::{Moment, Pod, Uid};
 
 use crate::{ClaimId, Failure};
@@ -89,6 +90,18 @@ pub enum Notice {
         claim: ClaimId,
         /// The pod.
         pod: Arc<Pod>,
+        /// What users are told when it waited at Permit: no plugin turned it away, it was `removed`.
+        message: Option<String>,
+    },
+    /// The pod waits at Permit no longer.
+    PermitWaitEnded {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// `Success` when every plugin allowed it, `Unschedulable` when it was turned away, was late or is gone, `Error`
+        /// when the term ended.
+        code: Code,
+        /// How long it waited.
+        waited: Duration,
     },
     /// The pod's scheduler name is ours, but by its labels and its namespace's labels no profile takes it: it stays pending
     /// until these or the configuration change. Said once each time it comes to that.

@@ -1,20 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
-use plimsoll_framework::CycleState;
+use plimsoll_framework::{CycleState, PermitWait};
 use plimsoll_model::{Moment, Seq};
 use smallvec::SmallVec;
 
 use crate::plan::Plan;
 use crate::{Claim, ClaimId};
-
-/// A plugin that asked the pod to wait.
-pub(crate) struct PermitWait {
-    pub(crate) plugin: &'static str,
-    pub(crate) timeout: Duration,
-    pub(crate) until: Moment,
-}
 
 /// A claim with what is needed to bring it to its end. Parked claims live here and hold no worker.
 pub(crate) struct Record {
@@ -98,6 +90,12 @@ impl Records {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Record> {
         self.by_id.values()
+    }
+
+    /// Takes every claim.
+    pub(crate) fn take_all(&mut self) -> impl Iterator<Item = Record> {
+        self.alarms.clear();
+        std::mem::take(&mut self.by_id).into_values()
     }
 
     pub(crate) fn len(&self) -> usize {

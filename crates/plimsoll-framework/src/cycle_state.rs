@@ -3,12 +3,15 @@ use std::fmt;
 
 use plimsoll_model::Uid;
 
+use crate::{PermitDecision, PermitVerdict};
+
 /// What plugins remember between the extension points of one cycle, one value per type.
 ///
 /// A cycle holds a handful of entries, so a vector is searched.
 #[derive(Default)]
 pub struct CycleState {
     entries: Vec<(TypeId, Box<dyn Any + Send>)>,
+    permit_verdicts: Vec<PermitVerdict>,
     to_activate: Vec<Uid>,
 }
 
@@ -43,6 +46,26 @@ impl CycleState {
             .and_then(|(_, value)| value.downcast_mut())
     }
 
+    /// Ends `plugin`'s wait for another pod at Permit, as soon as this cycle is over and however it ends. Does nothing to
+    /// a pod that does not wait for this plugin then.
+    pub fn allow_waiting(&mut self, pod: Uid, plugin: &'static str) {
+        let decision = PermitDecision::Allow;
+        self.permit_verdicts.push(PermitVerdict { pod, plugin, decision });
+    }
+
+    /// Turns another pod away that waits at Permit, as soon as this cycle is over and however it ends. Does nothing to a
+    /// pod that does not wait then.
+    pub fn reject_waiting(&mut self, pod: Uid, plugin: &'static str, message: impl Into<String>) {
+        let message = message.into();
+        let decision = PermitDecision::Reject { message };
+        self.permit_verdicts.push(PermitVerdict { pod, plugin, decision });
+    }
+
+    /// Takes what plugins have said of waiting pods, in the order in which they said it.
+    pub fn take_permit_verdicts(&mut self) -> Vec<PermitVerdict> {
+        std::mem::take(&mut self.permit_verdicts)
+    }
+
     /// Asks for another waiting pod to be tried at once, whatever its backoff, if this cycle finds a node: kube-scheduler's
     /// pods to activate. A cycle that fails activates none, or two pods that fail could bring each other back for ever.
     pub fn activate(&mut self, pod: Uid) {
@@ -61,6 +84,7 @@ impl fmt::Debug for CycleState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CycleState")
             .field("entries", &self.entries.len())
+            .field("permit_verdicts", &self.permit_verdicts)
             .field("to_activate", &self.to_activate)
             .finish()
     }

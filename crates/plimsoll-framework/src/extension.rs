@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::{
     CycleState, EffectReply, EffectRequest, EnqueueExtensions, FilterPass, MAX_NODE_SCORE, PostFilter, ReasonCode,
-    Status,
+    Status, WaitingPods,
 };
 
 /// A named piece of scheduling behaviour. What it takes part in is what it puts into its [`Extensions`].
@@ -242,8 +242,15 @@ pub enum PermitOutcome {
 
 /// Has a last word before binding, and may make the pod wait.
 pub trait Permit: Plugin {
-    /// Decides on the pod that has a claim on `node`.
-    fn permit(&self, cycle: CycleContext<'_>, state: &mut CycleState, node: &str) -> PermitOutcome;
+    /// Decides on the pod that has a claim on `node`, knowing who waits already. What is to become of those it says to
+    /// [`CycleState::allow_waiting`] and [`CycleState::reject_waiting`].
+    fn permit(
+        &self,
+        cycle: CycleContext<'_>,
+        state: &mut CycleState,
+        node: &str,
+        waiting: &WaitingPods,
+    ) -> PermitOutcome;
 }
 
 /// What a pre-bind plugin needs before the pod can be bound.

@@ -20,6 +20,7 @@ mod queueing_hint;
 mod registry;
 mod status;
 mod verdicts;
+mod waiting;
 
 pub use plimsoll_config::MatchRule;
 
@@ -41,6 +42,7 @@ pub use queueing_hint::{EnqueueExtensions, EventObjects, PluginEvents, QueueingH
 pub use registry::{Construction, PluginConstructor, Registry};
 pub use status::{Code, Status};
 pub use verdicts::{FilterPass, ReasonCode, Resolvability, Verdict, Verdicts};
+pub use waiting::{PermitDecision, PermitVerdict, PermitWait, WaitingPod, WaitingPods};
 
 /// Highest score a plugin may give a node after normalising.
 pub const MAX_NODE_SCORE: i64 = 100;

@@ -73,6 +73,7 @@ macro_rules! label_sets {
 label_sets! {
     ProfileResult { profile, result }
     Kind { r#type }
+    ResultOnly { result }
     Attempts { attempts }
     Name { name }
     Resource { resource }
@@ -90,6 +91,7 @@ pub struct Metrics {
     sli_duration: Family<Attempts, Histogram>,
     pod_attempts: Histogram,
     scheduled_after_flush: Counter,
+    permit_wait: Family<ResultOnly, Histogram>,
     queue: QueueMetrics,
     audit: AuditMetrics,
     cache_size: Family<Kind, Gauge>,
@@ -132,6 +134,7 @@ impl Metrics {
             sli_duration: Family::new_with_constructor(|| Histogram::new(exponential(0.01, 2.0, 20))),
             pod_attempts: Histogram::new(exponential(1.0, 2.0, 5)),
             scheduled_after_flush: Counter::default(),
+            permit_wait: Family::new_with_constructor(millis as fn() -> Histogram),
             queue: QueueMetrics::default(),
             audit: AuditMetrics::default(),
             cache_size: Family::default(),
@@ -169,6 +172,11 @@ impl Metrics {
             self.pod_attempts.clone(),
         );
         scheduler.register("pod_scheduled_after_flush", "[ALPHA] Pods that were scheduled after the longest wait had flushed them back; each one is a missed wake-up", self.scheduled_after_flush.clone());
+        scheduler.register(
+            "permit_wait_duration_seconds",
+            "[BETA] How long pods waited on permit, by the status with which the wait ended",
+            self.permit_wait.clone(),
+        );
         self.queue.register(scheduler);
         scheduler.register(
             "cache_size",
@@ -271,6 +279,13 @@ impl Metrics {
         }
     }
 
+    /// A pod waits on permit no longer.
+    pub fn permit_wait(&self, result: &str, waited: Duration) {
+        self.permit_wait
+            .get_or_create(&ResultOnly::new(result))
+            .observe(waited.as_secs_f64());
+    }
+
     /// What the columns hold.
     pub fn cache_size(&self, nodes: usize, pods: usize, assumed_pods: usize) {
         for (kind, count) in [("nodes", nodes), ("pods", pods), ("assumed_pods", assumed_pods)] {
@@ -341,6 +356,7 @@ mod tests {
         let metrics = Metrics::new();
         metrics.scheduling_attempt(AttemptResult::Scheduled, "default-scheduler", Duration::from_millis(3));
         metrics.pod_scheduled(2, Some(Duration::from_secs(1)), true);
+        metrics.permit_wait("Unschedulable", Duration::from_secs(10));
         metrics.master_status(true);
         metrics.watch_mailbox("SchedulingCycle", || 7);
         let text = metrics.text().unwrap();
@@ -349,6 +365,7 @@ mod tests {
             r#"scheduler_scheduling_attempt_duration_seconds_bucket{profile="default-scheduler",result="scheduled",le="0.004"} 1"#,
             r#"scheduler_pod_scheduling_sli_duration_seconds_count{attempts="2"} 1"#,
             "scheduler_pod_scheduled_after_flush_total 1",
+            r#"scheduler_permit_wait_duration_seconds_bucket{result="Unschedulable",le="16.384"} 1"#,
             r#"leader_election_master_status{name="kube-scheduler"} 1"#,
             r#"plimsoll_mailbox_depth{actor="SchedulingCycle"} 7"#,
         ] {

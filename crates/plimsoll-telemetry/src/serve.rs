@@ -69,7 +69,7 @@ pub struct Endpoints {
     pub debug: bool,
 }
 
-/// Serves `/healthz`, `/livez`, `/readyz`, `/metrics` and `/debug/audit` over TLS until `stop` is cancelled.
+/// Serves `/healthz`, `/livez`, `/readyz`, `/metrics`, `/debug/audit` and `/debug/waiting-pods` over TLS until `stop` is cancelled.
 pub async fn serve(
     address: SocketAddr,
     identity: &TlsIdentity,
@@ -148,10 +148,8 @@ impl Endpoints {
             "/livez" => health(query, "livez", &[Check::new("ping", Ok(()))]),
             "/readyz" => health(query, "readyz", &self.state.readyz().await),
             "/metrics" => self.scraped().await,
-            "/debug/audit" if self.debug => match self.state.audit().await {
-                Ok(audit) => text(StatusCode::OK, audit),
-                Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
-            },
+            "/debug/audit" if self.debug => debugged(self.state.audit().await),
+            "/debug/waiting-pods" if self.debug => debugged(self.state.waiting_pods().await),
             path => {
                 let single = path.strip_prefix("/healthz/").map(|name| (name, self.state.healthz()));
                 let single = single.or_else(|| path.strip_prefix("/readyz/").map(|name| (name, self.state.readyz())));
@@ -196,6 +194,13 @@ fn one_check(check: Check) -> Response<Full<Bytes>> {
             StatusCode::INTERNAL_SERVER_ERROR,
             format!("internal server error: {error}\n"),
         ),
+    }
+}
+
+fn debugged(answer: Result<String, String>) -> Response<Full<Bytes>> {
+    match answer {
+        Ok(shown) => text(StatusCode::OK, shown),
+        Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
     }
 }
 

@@ -26,6 +26,7 @@ mod scheduler;
 pub mod version;
 
 pub use plimsoll_actors::effects::PerformEffect;
+pub use plimsoll_actors::permits::Permits;
 pub use plimsoll_config as config;
 pub use plimsoll_framework as framework;
 pub use plimsoll_model as model;

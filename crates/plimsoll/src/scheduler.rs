@@ -17,6 +17,7 @@ use std::sync::Arc;
 use futures::future::{Either, select};
 use plimsoll_actors::effects::Effects;
 use plimsoll_actors::http_server::Listen;
+use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
 use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, ResourceLockError, SchedulerConfig};
@@ -142,6 +143,7 @@ pub struct Scheduler {
     /// Plugins that join the default profile, with their weights.
     joining: Vec<PluginRef>,
     effects: Effects,
+    permits: Permits,
 }
 
 impl Scheduler {
@@ -232,7 +234,7 @@ impl Scheduler {
             self.registry.add(test_panic::NAME, move |_| Ok(extensions.clone()));
             self.joining.push(PluginRef::new(test_panic::NAME, 0));
         }
-        let effects = self.effects.clone();
+        let (effects, permits) = (self.effects.clone(), self.permits.clone());
         let loader = Loader {
             scheduler: self,
             source: options.source,
@@ -261,6 +263,7 @@ impl Scheduler {
             config,
             profiles,
             effects,
+            permits,
             connections,
             listen: options.listen.map(on_all_families),
             seed,

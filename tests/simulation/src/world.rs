@@ -9,6 +9,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use plimsoll_actors::assembled_config::AssembledConfig;
 use plimsoll_actors::effects::Effects;
+use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Replica, RunningReplica};
 use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock, resource};
 use plimsoll_client::{ApiClient, Clock, VirtualClock, fenced, separate};
@@ -69,6 +70,8 @@ pub struct Setup {
     pub others: Vec<ProfileConfig>,
     /// Who performs effects.
     pub effects: Effects,
+    /// How the test reaches pods that wait at Permit.
+    pub permits: Permits,
 }
 
 impl Default for Setup {
@@ -87,6 +90,7 @@ impl Default for Setup {
             profile: ProfileConfig::default(),
             others: Vec::new(),
             effects: Effects::default(),
+            permits: Permits::new(),
         }
     }
 }
@@ -202,6 +206,7 @@ impl World {
             config,
             profiles,
             effects: setup.effects,
+            permits: setup.permits,
             connections,
             listen: None,
             seed: self.seed.wrapping_mul(1_000_003).wrapping_add(number),

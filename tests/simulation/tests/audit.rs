@@ -15,7 +15,7 @@ use plimsoll_apiserver::fault::{Action, Failure, Rule};
 use plimsoll_config::PluginRef;
 use plimsoll_framework::{
     CycleContext, CycleState, EffectFilter, EffectReply, EffectRequest, Extensions, FilterPass, Permit, PermitOutcome,
-    Plugin, ReasonCode,
+    Plugin, ReasonCode, WaitingPods,
 };
 use plimsoll_model::columns::NodeSet;
 use plimsoll_simulation::world::{Setup, World};
@@ -123,7 +123,7 @@ impl Plugin for Wait {
 }
 
 impl Permit for Wait {
-    fn permit(&self, _: CycleContext<'_>, _: &mut CycleState, _: &str) -> PermitOutcome {
+    fn permit(&self, _: CycleContext<'_>, _: &mut CycleState, _: &str, _: &WaitingPods) -> PermitOutcome {
         PermitOutcome::Wait(20 * SECOND)
     }
 }

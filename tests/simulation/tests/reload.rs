@@ -13,7 +13,7 @@ use plimsoll_apiserver::fault::{Action, Rule};
 use plimsoll_config::{PluginRef, ProfileConfig};
 use plimsoll_framework::{
     CycleContext, CycleState, EffectFilter, EffectReply, EffectRequest, Extensions, Filter, FilterPass, Permit,
-    PermitOutcome, Plugin, ReasonCode, Resolvability,
+    PermitOutcome, Plugin, ReasonCode, Resolvability, WaitingPods,
 };
 use plimsoll_model::columns::NodeSet;
 use plimsoll_simulation::world::{Setup, World};
@@ -60,7 +60,7 @@ impl Plugin for Wait {
 }
 
 impl Permit for Wait {
-    fn permit(&self, _: CycleContext<'_>, _: &mut CycleState, _: &str) -> PermitOutcome {
+    fn permit(&self, _: CycleContext<'_>, _: &mut CycleState, _: &str, _: &WaitingPods) -> PermitOutcome {
         PermitOutcome::Wait(10 * SECOND)
     }
 }

@@ -11,6 +11,7 @@ use plimsoll_queue::Outcome as QueueOutcome;
 use super::{CycleMessage, SchedulingCycleState};
 use crate::binding_workers::WriteJob;
 use crate::claim_input::{bind_input, bind_kind, read_input};
+use crate::permits::WaitingReport;
 use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
 
@@ -72,9 +73,16 @@ impl SchedulingCycleState {
                 tracing::info!(pod = %pod.name, %node, error = failure.message, "Failed to bind pod");
                 self.fail_after_choice(&pod, failure, now);
             }
-            Notice::PodGone { pod, .. } => {
-                self.attempted.remove(&pod.uid);
+            Notice::PodGone { pod, message, .. } => {
+                match message {
+                    Some(message) => self.report_removed(&pod, message, now),
+                    None => drop(self.attempted.remove(&pod.uid)),
+                }
                 self.settle(&pod, QueueOutcome::Dropped);
+            }
+            Notice::PermitWaitEnded { pod, code, waited } => {
+                tracing::debug!(pod = %pod.name, %code, "Pod waits on permit no longer");
+                self.metrics.permit_wait(code.as_str(), waited);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
             Notice::Activate { pods } => {
@@ -99,6 +107,26 @@ impl SchedulingCycleState {
             outcome,
             trace: TraceContext::of(&pod.uid),
         });
+    }
+
+    pub(super) fn who_waits(&self, now: Moment) -> WaitingReport {
+        WaitingReport {
+            at: now,
+            wall: self.clock.wall(),
+            pods: self.engine.waiting_pods().iter().cloned().collect(),
+        }
+    }
+
+    pub(super) fn take_permit(&mut self, pod: &Uid, plugin: &str, now: Moment) {
+        let mut notices = Vec::new();
+        self.engine.allow(pod, plugin, now, &mut notices);
+        self.act_on(notices, now);
+    }
+
+    pub(super) fn take_rejection(&mut self, pod: &Uid, plugin: &'static str, message: &str, now: Moment) {
+        let mut notices = Vec::new();
+        self.engine.reject(pod, plugin, message, now, &mut notices);
+        self.act_on(notices, now);
     }
 
     pub(super) fn take_pre_bind_answer(&mut self, claim: ClaimId, reply: EffectReply, now: Moment) {

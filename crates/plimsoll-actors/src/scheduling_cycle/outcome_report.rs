@@ -116,6 +116,12 @@ impl SchedulingCycleState {
         self.explain(pod, failure.reason, &failure.message, &Nomination::Clear, now);
     }
 
+    /// The pod was deleted while it waited at Permit. Its status is gone with it, but events outlive their objects.
+    pub(super) fn report_removed(&mut self, pod: &Pod, message: String, now: Moment) {
+        self.observe_attempt(pod, AttemptResult::Unschedulable, now);
+        self.tell_user(pod, EventType::Warning, "FailedScheduling", "Scheduling", message);
+    }
+
     /// The pod is bound.
     pub(super) fn report_bound(&mut self, pod: &Pod, node: &str, evaluated: usize, feasible: usize, now: Moment) {
         tracing::info!(

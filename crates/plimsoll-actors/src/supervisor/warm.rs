@@ -53,6 +53,7 @@ impl SupervisorState {
                 profiles: replica.profiles.clone(),
             }),
             effects: replica.effects.clone(),
+            permits: replica.permits.clone(),
             client: replica.connections.main.clone(),
             cache: warm.cache.clone(),
             recorder: warm.recorder.clone(),

@@ -106,7 +106,7 @@ impl Engine {
     /// A cycle that was refused has not seen what was held back: `judged_at` says so, and the notices of it come later.
     fn finish(
         &mut self,
-        cycle: Box<Cycle>,
+        mut cycle: Box<Cycle>,
         outcome: impl FnOnce(&Cycle) -> Outcome,
         now: Moment,
         out: &mut Vec<Notice>,
@@ -119,8 +119,10 @@ impl Engine {
                 Nomination::Set(node) => self.nominations.set(&cycle.pod, node.clone()),
             }
         }
+        self.verdicts.extend(cycle.state.take_permit_verdicts());
         self.spare = Some(cycle);
         self.release_held(now, out);
+        self.heed_verdicts(now, out);
         Step::Done(outcome)
     }
 

@@ -1,16 +1,17 @@
+use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use compact_str::CompactString;
-use plimsoll_framework::{Code, CycleContext, PermitOutcome, Status, guarded};
+use plimsoll_framework::{Code, CycleContext, PermitOutcome, PermitVerdict, PermitWait, Status, guarded};
 use plimsoll_model::Moment;
 
 use super::Engine;
 use super::attempt::{Choice, failed};
 use crate::cycle::Cycle;
 use crate::fit_error::chosen_node_message;
-use crate::record::{PermitWait, Record};
+use crate::record::Record;
 use crate::{Claim, ClaimId, Diagnosis, Nomination, Notice, Outcome, Placement};
 
 /// However long a permit plugin wants to wait, it gets no more.
@@ -33,12 +34,16 @@ impl Engine {
             self.withdraw(id);
             return turned_away(cycle, point, &status);
         }
-        let record = self.records.get_mut(id);
-        let waits_on_permit = record.as_ref().is_some_and(|record| !record.permits.is_empty());
-        let pods = record.map_or_else(Vec::new, |record| record.state.take_pods_to_activate());
-        if !pods.is_empty() {
-            out.push(Notice::Activate { pods });
+        let mut waits_on_permit = false;
+        if let Some(record) = self.records.get_mut(id) {
+            waits_on_permit = !record.permits.is_empty();
+            self.verdicts.extend(record.state.take_permit_verdicts());
+            let pods = record.state.take_pods_to_activate();
+            if !pods.is_empty() {
+                out.push(Notice::Activate { pods });
+            }
         }
+        self.show_waiting(id);
         self.proceed(id, now, out);
         self.tentative = None;
         Outcome::Placed(Placement {
@@ -104,7 +109,7 @@ impl Engine {
             now,
         };
         for plugin in &plan.profile.permit {
-            match plugin.permit(context, &mut record.state, record.claim.node()) {
+            match plugin.permit(context, &mut record.state, record.claim.node(), &self.waiting) {
                 PermitOutcome::Allow => {}
                 PermitOutcome::Wait(timeout) => {
                     let timeout = timeout.min(MAX_PERMIT_WAIT);
@@ -136,17 +141,19 @@ impl Engine {
         let pod = Arc::clone(record.claim.pod());
         self.ledger.release(&pod.uid);
         self.ledger.recount(&pod.uid);
-        unreserve(&mut record);
+        unreserve(&mut record, &mut self.verdicts);
     }
 }
 
 /// In reverse order, every plugin, also one whose reserve did not run. One that panics keeps no other from taking back what
-/// it reserved; the panic hook has told of it.
-pub(super) fn unreserve(record: &mut Record) {
+/// it reserved; the panic hook has told of it. What plugins say of waiting pods meanwhile, or have said and nobody has heard
+/// of, is not lost.
+pub(super) fn unreserve(record: &mut Record, verdicts: &mut VecDeque<PermitVerdict>) {
     let plan = Arc::clone(&record.plan);
     for plugin in plan.profile.reserve.iter().rev() {
         let _ = guarded(|| plugin.unreserve(record.claim.pod(), &mut record.state, record.claim.chosen()));
     }
+    verdicts.extend(record.state.take_permit_verdicts());
 }
 
 fn turned_away(cycle: &Cycle, point: &str, status: &Status) -> Outcome {

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use plimsoll_framework::{BindAction, Code, Effect, EffectReply, PreBindOutcome, Status, guarded};
+use plimsoll_framework::{BindAction, Effect, EffectReply, PreBindOutcome, guarded};
 use plimsoll_model::{Moment, Pod, Seq};
 
 use super::claiming::unreserve;
+use super::permitting::removed_message;
 use super::{Engine, Held};
 use crate::claim::{Ask, Input, Reaction};
-use crate::fit_error::chosen_node_message;
 use crate::go_duration::go_duration;
 use crate::{ClaimId, ClaimState, Ending, Failure, FailureReason, Notice};
 
@@ -127,36 +127,6 @@ impl Engine {
         }
     }
 
-    pub(super) fn on_allowed(&mut self, id: ClaimId, plugin: &str, now: Moment, out: &mut Vec<Notice>) {
-        let Some(record) = self.records.get_mut(id).filter(|record| !record.permits.is_empty()) else {
-            return;
-        };
-        record.permits.retain(|wait| wait.plugin != plugin);
-        self.proceed(id, now, out);
-    }
-
-    pub(super) fn on_rejected(
-        &mut self,
-        id: ClaimId,
-        plugin: &'static str,
-        message: &str,
-        now: Moment,
-        out: &mut Vec<Notice>,
-    ) {
-        let Some(record) = self.records.get(id).filter(|record| !record.permits.is_empty()) else {
-            return;
-        };
-        let failure = Failure {
-            reason: FailureReason::Unschedulable,
-            message: chosen_node_message(&Status::new(Code::Unschedulable, plugin, message)),
-            plugins: vec![plugin],
-            pending_plugins: Vec::new(),
-            // Until its permits are there the pod counts as in flight: what happened since the choice may help.
-            judged_at: record.judged_at,
-        };
-        self.fail_waiting(id, failure, now, out);
-    }
-
     pub(super) fn on_alarm(&mut self, id: ClaimId, now: Moment, out: &mut Vec<Notice>) {
         let late = self
             .records
@@ -166,7 +136,7 @@ impl Engine {
             Some(wait) => {
                 let (plugin, waited) = (wait.plugin, go_duration(wait.timeout));
                 let message = format!("rejected due to timeout after waiting {waited} at plugin {plugin}");
-                self.on_rejected(id, plugin, &message, now, out);
+                self.turn_away(id, plugin, &message, now, out);
             }
             None => self.advance_claim(id, Input::Due, now, out),
         }
@@ -176,24 +146,24 @@ impl Engine {
         let Some(record) = self.records.get_mut(id) else { return };
         let reaction = record.claim.on(Input::TermOver, now);
         let failure = error("the term is over".to_owned(), self.applied);
-        self.react(id, reaction, Some(failure), out);
+        self.react(id, reaction, Some(failure), now, out);
     }
 
     /// Gives up a claim that has sent nothing.
-    fn fail_waiting(&mut self, id: ClaimId, failure: Failure, now: Moment, out: &mut Vec<Notice>) {
+    pub(super) fn fail_waiting(&mut self, id: ClaimId, failure: Failure, now: Moment, out: &mut Vec<Notice>) {
         let Some(record) = self.records.get_mut(id) else { return };
         let reaction = record.claim.on(Input::Withdrawn, now);
-        self.react(id, reaction, Some(failure), out);
+        self.react(id, reaction, Some(failure), now, out);
     }
 
     /// Lets a claim take in what happened, and does what follows.
     pub(super) fn advance_claim(&mut self, id: ClaimId, input: Input<'_>, now: Moment, out: &mut Vec<Notice>) {
         let Some(record) = self.records.get_mut(id) else { return };
         let reaction = record.claim.on(input, now);
-        self.react(id, reaction, None, out);
+        self.react(id, reaction, None, now, out);
     }
 
-    fn react(&mut self, id: ClaimId, reaction: Reaction, failure: Option<Failure>, out: &mut Vec<Notice>) {
+    fn react(&mut self, id: ClaimId, reaction: Reaction, failure: Option<Failure>, now: Moment, out: &mut Vec<Notice>) {
         if reaction.bound {
             self.announce_bound(id, out);
         }
@@ -204,7 +174,7 @@ impl Engine {
             self.ask(id, ask, out);
         }
         match reaction.ending {
-            Some(ending) => self.end_claim(id, ending, failure, out),
+            Some(ending) => self.end_claim(id, ending, failure, now, out),
             None => self.records.set_alarm(id),
         }
     }
@@ -232,7 +202,7 @@ impl Engine {
         let Some(record) = self.records.get_mut(id) else { return };
         let pod = Arc::clone(record.claim.pod());
         let left = record.claim.chosen().clone();
-        unreserve(record);
+        unreserve(record, &mut self.verdicts);
         self.ledger.hold(&pod, id, node.clone());
         self.recount(&pod);
         out.push(Notice::BoundElsewhere {
@@ -256,15 +226,16 @@ impl Engine {
         });
     }
 
-    fn end_claim(&mut self, id: ClaimId, ending: Ending, failure: Option<Failure>, out: &mut Vec<Notice>) {
+    fn end_claim(&mut self, id: ClaimId, ending: Ending, failure: Option<Failure>, now: Moment, out: &mut Vec<Notice>) {
         let Some(mut record) = self.records.remove(id) else {
             return;
         };
         let pod = Arc::clone(record.claim.pod());
         let node = CompactString::from(record.claim.node());
         if ending != Ending::Confirmed && !record.claim.is_bound() && !record.claim.is_moved() {
-            unreserve(&mut record);
+            unreserve(&mut record, &mut self.verdicts);
         }
+        let waited = self.end_wait(id, failure.as_ref(), now, out);
         self.ledger.release(&pod.uid);
         self.recount(&pod);
         match ending {
@@ -281,6 +252,7 @@ impl Engine {
             Ending::Gone => out.push(Notice::PodGone {
                 claim: id,
                 pod: Arc::clone(&pod),
+                message: waited.then(removed_message),
             }),
             Ending::Refused => {
                 let failure = failure.unwrap_or_else(|| refused(&record.claim, record.bind_plugin, self.applied));

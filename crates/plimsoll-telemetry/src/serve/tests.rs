@@ -36,6 +36,15 @@ impl StateSource for Known {
         };
         async { answer }.boxed()
     }
+
+    fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
+        let answer = if self.leads {
+            Ok("pods that wait at Permit: 0\n".to_owned())
+        } else {
+            Err("this replica does not lead".to_owned())
+        };
+        async { answer }.boxed()
+    }
 }
 
 fn endpoints(leads: bool, debug: bool) -> (Arc<Known>, Endpoints) {
@@ -69,6 +78,16 @@ fn an_audit_is_shown_by_a_leader_where_profiling_is_enabled() {
     let standby = (503, "this replica does not lead\n".to_owned());
     assert_eq!(get(&endpoints(false, true).1, "/debug/audit"), standby);
     assert_eq!(get(&endpoints(true, false).1, "/debug/audit").0, 404);
+}
+
+#[test]
+fn pods_that_wait_at_permit_are_shown_by_a_leader_where_profiling_is_enabled() {
+    let path = "/debug/waiting-pods";
+    let shown = (200, "pods that wait at Permit: 0\n".to_owned());
+    assert_eq!(get(&endpoints(true, true).1, path), shown);
+    let standby = (503, "this replica does not lead\n".to_owned());
+    assert_eq!(get(&endpoints(false, true).1, path), standby);
+    assert_eq!(get(&endpoints(true, false).1, path).0, 404);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use plimsoll_actors::effects::{Effects, PerformEffect};
+use plimsoll_actors::permits::Permits;
 use plimsoll_config::PluginRef;
 use plimsoll_framework::{Construction, Extensions};
 
@@ -19,6 +20,7 @@ impl SchedulerBuilder {
                 registry: plimsoll_plugins::registry(),
                 joining: Vec::new(),
                 effects: Effects::default(),
+                permits: Permits::new(),
             },
         }
     }
@@ -56,6 +58,12 @@ impl SchedulerBuilder {
     pub fn effect_performer(mut self, plugin: &'static str, performer: Arc<dyn PerformEffect>) -> Self {
         self.scheduler.effects.add(plugin, performer);
         self
+    }
+
+    /// How code of a plugin that runs outside of cycles reaches the pods that wait at Permit. All handles of one builder are
+    /// the same.
+    pub fn permits(&self) -> Permits {
+        self.scheduler.permits.clone()
     }
 
     /// The scheduler.

@@ -1,4 +1,4 @@
-use plimsoll_framework::{Code, CycleContext, CycleState, Permit, PermitOutcome, Plugin, Reserve, Status};
+use plimsoll_framework::{Code, CycleContext, CycleState, Permit, PermitOutcome, Plugin, Reserve, Status, WaitingPods};
 use plimsoll_model::{Pod, Uid};
 
 use super::*;
@@ -22,7 +22,7 @@ impl Reserve for Pair {
 }
 
 impl Permit for Pair {
-    fn permit(&self, _: CycleContext<'_>, _: &mut CycleState, _: &str) -> PermitOutcome {
+    fn permit(&self, _: CycleContext<'_>, _: &mut CycleState, _: &str, _: &WaitingPods) -> PermitOutcome {
         (self.0)()
     }
 }

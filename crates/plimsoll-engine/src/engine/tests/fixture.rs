@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_framework::{
     Bind, BindAction, CycleContext, CycleState, EffectFilter, EffectReply, EffectRequest, Filter, FilterPass, Permit,
     PermitOutcome, Plugin, PreBind, PreBindOutcome, PreFilter, PreFilterOutcome, QueueOrder, QueueSort, ReasonCode,
-    Reserve, Resolvability, Score, Status, WeightedScore,
+    Reserve, Resolvability, Score, Status, WaitingPods, WeightedScore,
 };
 use plimsoll_model::columns::{NodeIndex, NodeSet};
 use plimsoll_model::{Change, decode_node, decode_pod};
@@ -150,6 +150,7 @@ impl Cluster {
             Notice::BoundElsewhere { .. } => "elsewhere",
             Notice::BindFailed { .. } => "failed",
             Notice::PodGone { .. } => "gone",
+            Notice::PermitWaitEnded { .. } => "waited",
             Notice::Released { .. } => "released",
             Notice::Unmatched { .. } => "unmatched",
             Notice::Activate { .. } => "activate",
@@ -219,7 +220,7 @@ where
 }
 
 impl Permit for Closed<Pod, PermitOutcome> {
-    fn permit(&self, cycle: CycleContext<'_>, _: &mut CycleState, _: &str) -> PermitOutcome {
+    fn permit(&self, cycle: CycleContext<'_>, _: &mut CycleState, _: &str, _: &WaitingPods) -> PermitOutcome {
         (self.run)(cycle.pod.clone())
     }
 }

@@ -24,12 +24,12 @@ fn a_pod_waits_at_permit_until_every_plugin_allows_it() {
     assert_eq!(cluster.used("n1"), 600);
     cluster
         .engine
-        .allow(placement.claim, "Gang", cluster.now, &mut cluster.out);
+        .allow(&placement.pod.uid, "Gang", cluster.now, &mut cluster.out);
     assert_eq!(cluster.said(), [""; 0]);
     cluster
         .engine
-        .allow(placement.claim, "Quota", cluster.now, &mut cluster.out);
-    assert_eq!(cluster.said(), ["send"]);
+        .allow(&placement.pod.uid, "Quota", cluster.now, &mut cluster.out);
+    assert_eq!(cluster.said(), ["waited", "send"]);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn no_permit_is_waited_for_longer_than_fifteen_minutes() {
     let placement = cluster.place(&pod("a", 600));
     cluster
         .engine
-        .allow(placement.claim, "Gang", cluster.now, &mut cluster.out);
+        .allow(&placement.pod.uid, "Gang", cluster.now, &mut cluster.out);
     cluster.wait(899);
     assert_eq!(cluster.state(placement.claim), Some(ClaimState::Waiting));
     cluster.wait(1);
@@ -74,13 +74,13 @@ fn a_waiting_pod_can_be_rejected_or_deleted() {
     let first = cluster.place(&pod("a", 100));
     cluster
         .engine
-        .reject(first.claim, "Gang", "too few", cluster.now, &mut cluster.out);
+        .reject(&first.pod.uid, "Gang", "too few", cluster.now, &mut cluster.out);
     assert_eq!(cluster.failure().message, "0/1 nodes are available: 1 too few.");
     let b = pod("b", 100);
     cluster.place(&b);
     cluster.said();
     cluster.apply(Delta::PodDeleted(b));
-    assert_eq!(cluster.said(), ["gone", "released"]);
+    assert_eq!(cluster.said(), ["waited", "gone", "released"]);
     assert_eq!(cluster.used("n1"), 0);
 }
 

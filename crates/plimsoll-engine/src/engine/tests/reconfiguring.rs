@@ -120,8 +120,8 @@ fn a_parked_pod_goes_on_with_the_profile_it_began_with() {
     cluster.reconfigure(other_scheduler());
     cluster
         .engine
-        .allow(placement.claim, "Gang", cluster.now, &mut cluster.out);
-    assert_eq!(cluster.said(), ["pre-bind"]);
+        .allow(&placement.pod.uid, "Gang", cluster.now, &mut cluster.out);
+    assert_eq!(cluster.said(), ["waited", "pre-bind"]);
     cluster
         .engine
         .pre_bind_done(placement.claim, Ok(Box::new(())), cluster.now, &mut cluster.out);

@@ -1,0 +1,140 @@
+//! How a plugin's code that runs outside of scheduling cycles reaches the pods that wait at Permit.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use jiff::Timestamp;
+use plimsoll_client::seconds_text;
+use plimsoll_framework::WaitingPod;
+use plimsoll_model::{Moment, Uid};
+use tokio::sync::oneshot;
+
+use crate::mailbox::Mailbox;
+use crate::scheduling_cycle::CycleMessage;
+
+/// Who waits at Permit; printed, it is what `/debug/waiting-pods` shows: one line for each pod.
+#[derive(Debug, Clone)]
+pub struct WaitingReport {
+    /// The time of the report, by the clock of the deadlines.
+    pub at: Moment,
+    /// The same, by the wall clock.
+    pub wall: Timestamp,
+    /// The pods, the longest waiting first.
+    pub pods: Vec<WaitingPod>,
+}
+
+impl WaitingReport {
+    fn wall_at(&self, moment: Moment) -> String {
+        let shifted = if moment < self.at {
+            self.wall.checked_sub(self.at.since(moment))
+        } else {
+            self.wall.checked_add(moment.since(self.at))
+        };
+        seconds_text(shifted.unwrap_or(self.wall))
+    }
+}
+
+impl fmt::Display for WaitingReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "pods that wait at Permit: {}", self.pods.len())?;
+        for waiting in &self.pods {
+            let since = self.wall_at(waiting.since);
+            write!(f, "{} on {} since {since}", waiting.pod.name, waiting.node)?;
+            for wait in &waiting.waits {
+                write!(f, ", for {} until {}", wait.plugin, self.wall_at(wait.until))?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// Allows and rejects pods that wait at Permit, and tells which they are: a handle to be kept by a plugin's tasks, or by
+/// the program around the scheduler. Nothing in it waits for a scheduling cycle.
+///
+/// It speaks to the term that runs when it is asked. What it says is taken up in the order in which it was said, between
+/// two cycles; so a plugin that hands a pod over from its own permit call is always heard after that cycle. Pods that wait
+/// when a term ends are pending again for the next leader, and what is said of them before they wait there is lost.
+#[derive(Clone, Default)]
+pub struct Permits {
+    cycle: Arc<ArcSwapOption<Mailbox<CycleMessage>>>,
+}
+
+impl Permits {
+    /// A handle for a replica that has yet to lead.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the plugin's wait for the pod, as [`CycleMessage::Allow`] says. Returns whether this replica leads: if not,
+    /// nobody waits here.
+    pub fn allow(&self, pod: Uid, plugin: &'static str) -> bool {
+        self.tell(CycleMessage::Allow { pod, plugin })
+    }
+
+    /// Turns the pod away, as [`CycleMessage::Reject`] says. Returns whether this replica leads.
+    pub fn reject(&self, pod: Uid, plugin: &'static str, message: impl Into<String>) -> bool {
+        let message = message.into();
+        self.tell(CycleMessage::Reject { pod, plugin, message })
+    }
+
+    /// The pods that wait, those of all profiles, the longest waiting first; none while this replica does not lead.
+    pub async fn waiting_pods(&self) -> Vec<WaitingPod> {
+        let (reply, answer) = oneshot::channel();
+        self.tell(CycleMessage::WaitingPods(reply));
+        answer.await.map(|report| report.pods).unwrap_or_default()
+    }
+
+    /// From now on this is the cycle that runs.
+    pub(crate) fn bind(&self, cycle: Mailbox<CycleMessage>) {
+        self.cycle.store(Some(Arc::new(cycle)));
+    }
+
+    fn tell(&self, message: CycleMessage) -> bool {
+        self.cycle.load().as_deref().is_some_and(|cycle| cycle.tell(message))
+    }
+}
+
+impl fmt::Debug for Permits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Permits").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use plimsoll_framework::PermitWait;
+    use plimsoll_model::decode_pod;
+
+    use super::*;
+
+    #[test]
+    fn a_report_tells_where_each_pod_waits_for_whom_since_when_and_until_when() {
+        let pod = br#"{"metadata":{"namespace":"x","name":"p","uid":"p","resourceVersion":"1"},"spec":{}}"#;
+        let second = |seconds| Moment::ZERO + Duration::from_secs(seconds);
+        let wait = |plugin, seconds| PermitWait {
+            plugin,
+            timeout: Duration::from_secs(seconds),
+            until: second(10 + seconds),
+        };
+        let report = WaitingReport {
+            at: second(15),
+            wall: Timestamp::UNIX_EPOCH,
+            pods: vec![WaitingPod {
+                pod: Arc::new(decode_pod(pod).unwrap()),
+                node: "n1".into(),
+                since: second(10),
+                waits: [wait("Gang", 20), wait("Quota", 65)].into_iter().collect(),
+            }],
+        };
+        assert_eq!(
+            report.to_string(),
+            "pods that wait at Permit: 1\n\
+             x/p on n1 since 1969-12-31T23:59:55Z, for Gang until 1970-01-01T00:00:15Z, \
+             for Quota until 1970-01-01T00:01:00Z\n"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+use std::sync::Arc;
+
+use plimsoll_client::{BindReply, PatchReply, PodRead};
+use plimsoll_engine::ClaimId;
+use plimsoll_framework::EffectReply;
+use plimsoll_model::{Seq, Uid};
+use tokio::sync::oneshot;
+
+use crate::assembled_config::AssembledConfig;
+use crate::auditor::{AuditMarker, Restatements};
+use crate::claim_input::read_kind;
+use crate::elector::ElectorMessage;
+use crate::informer_cache::Changes;
+use crate::mailbox::{Mailbox, Summary};
+use crate::permits::WaitingReport;
+use crate::scheduling_queue::Attempt;
+use crate::trace_context::TraceContext;
+
+/// What the cycle hears.
+#[derive(Debug)]
+pub enum CycleMessage {
+    /// From the cache, the same stream as the queue's.
+    Changes(Changes),
+    /// From the cache: switch to this configuration, after the cycle that may be waiting. The queue switches at the same
+    /// number.
+    Reconfigure {
+        /// The configuration.
+        assembled: Arc<AssembledConfig>,
+        /// The number of the switch in the stream of changes.
+        seq: Seq,
+    },
+    /// From the queue, in answer to [`QueueMessage::Ready`]: the pod is the cycle's until it is settled.
+    Attempt(Attempt),
+    /// From the task that performed a cycle's effect.
+    EffectAnswered {
+        /// What came of it.
+        reply: EffectReply,
+        /// The pod's trace.
+        trace: TraceContext,
+    },
+    /// From the task that performed a claim's pre-bind work.
+    PreBindAnswered {
+        /// The claim.
+        claim: ClaimId,
+        /// What came of it.
+        reply: EffectReply,
+        /// The pod's trace.
+        trace: TraceContext,
+    },
+    /// From a worker: exactly one for each [`WriteJob::Bind`](crate::binding_workers::WriteJob::Bind).
+    BindAnswered {
+        /// The claim.
+        claim: ClaimId,
+        /// What came back.
+        reply: BindReply,
+        /// The trace that went out with the binding.
+        trace: TraceContext,
+    },
+    /// From a worker: exactly one for each [`WriteJob::Read`](crate::binding_workers::WriteJob::Read).
+    ReadAnswered {
+        /// The claim.
+        claim: ClaimId,
+        /// What came back.
+        read: PodRead,
+        /// The trace that went out with the read.
+        trace: TraceContext,
+    },
+    /// From a worker: exactly one for each [`WriteJob::Status`](crate::binding_workers::WriteJob::Status).
+    StatusAnswered {
+        /// The pod.
+        uid: Uid,
+        /// What came back.
+        reply: PatchReply,
+        /// The trace that went out with the patch.
+        trace: TraceContext,
+    },
+    /// From a plugin's code outside of cycles, through [`Permits`](crate::permits::Permits): the plugin waits no longer
+    /// for the pod at Permit. When no other does either, binding begins in the same turn. A pod that does not wait for the
+    /// plugin when the message is taken up is left alone, and nothing is remembered.
+    Allow {
+        /// The pod.
+        pod: Uid,
+        /// The plugin.
+        plugin: &'static str,
+    },
+    /// From the same: turn the pod away that waits at Permit, whichever plugins it waits for. What was reserved for it is
+    /// taken back, users read the message, and the queue books it on the plugin. The first word on a pod counts: one that
+    /// has been allowed by all, turned away or deleted before is left alone.
+    Reject {
+        /// The pod.
+        pod: Uid,
+        /// The plugin.
+        plugin: &'static str,
+        /// What users read.
+        message: String,
+    },
+    /// From the HTTP server or from plugins: who waits at Permit? Answered at once.
+    WaitingPods(oneshot::Sender<WaitingReport>),
+    /// From the alarm: a claim, a permit wait or a status write is due.
+    Tick,
+    /// From the queue: tell what there is, and send the marker back.
+    Audit(AuditMarker),
+    /// From the cache: the truth about pods that an audit found something wrong with.
+    Restate(Restatements),
+    /// From the term: start. The cycle asks for its first pod.
+    Start,
+    /// From the term: take no more pods, and answer when no write of ours is undecided.
+    Drain(oneshot::Sender<()>),
+    /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
+    Probe(Mailbox<ElectorMessage>),
+}
+
+impl Summary for CycleMessage {
+    fn summary(&self) -> String {
+        match self {
+            Self::Changes(changes) => format!("Changes {}", changes.changes.len()),
+            Self::Attempt(attempt) => format!(
+                "Attempt {} seq={} trace={}",
+                attempt.popped.pod.name,
+                attempt.popped.seq.as_u64(),
+                attempt.trace
+            ),
+            Self::Reconfigure { seq, .. } => format!("Reconfigure seq={}", seq.as_u64()),
+            Self::EffectAnswered { reply, .. } => format!("EffectAnswered ok={}", reply.is_ok()),
+            Self::PreBindAnswered { claim, reply, .. } => {
+                format!("PreBindAnswered {} ok={}", claim.as_u64(), reply.is_ok())
+            }
+            Self::BindAnswered { claim, reply, .. } => format!("BindAnswered {} {reply:?}", claim.as_u64()),
+            Self::ReadAnswered { claim, read, .. } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
+            Self::StatusAnswered { uid, reply, .. } => format!("StatusAnswered {uid} {reply:?}"),
+            Self::Allow { pod, plugin } => format!("Allow {pod} {plugin}"),
+            Self::Reject { pod, plugin, .. } => format!("Reject {pod} {plugin}"),
+            Self::WaitingPods(_) => "WaitingPods".to_owned(),
+            Self::Tick => "Tick".to_owned(),
+            Self::Audit(marker) => format!("Audit {}", marker.number),
+            Self::Restate(restatements) => format!("Restate {}", restatements.pods.len()),
+            Self::Start => "Start".to_owned(),
+            Self::Drain(_) => "Drain".to_owned(),
+            Self::Probe(_) => "Probe".to_owned(),
+        }
+    }
+}
