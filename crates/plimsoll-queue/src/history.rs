@@ -1,13 +1,20 @@
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::Duration;
 
 use plimsoll_framework::ClusterEvent;
 use plimsoll_model::Moment;
 
 use crate::Place;
 
-/// So many moves of all pods together are remembered, in some 250 kB.
-const CAPACITY: usize = 4_096;
+/// So many moves of all pods together are always remembered, in some 250 kB.
+const LEAST: usize = 4_096;
+
+/// And so many at most, in some 16 MB: what some thousand pods a second do in a minute and a half.
+const MOST: usize = 262_144;
+
+/// What happened before the audit before the last one is of no more use to an audit that repairs a pod.
+const USEFUL: Duration = Duration::from_secs(150);
 
 /// One move of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +62,14 @@ impl History {
     }
 
     pub(crate) fn note(&mut self, pod: u64, from: Option<Place>, to: Option<Place>, cause: ClusterEvent) {
-        if self.moves.len() == CAPACITY {
-            self.moves.pop_front();
-        }
         let at = self.now;
+        // Two for one, so that what a storm has left goes again.
+        for _ in 0..2 {
+            let old = |(_, noted): &(u64, Move)| at.since(noted.at) > USEFUL;
+            if self.moves.len() >= MOST || (self.moves.len() >= LEAST && self.moves.front().is_some_and(old)) {
+                self.moves.pop_front();
+            }
+        }
         self.moves.push_back((pod, Move { at, from, to, cause }));
     }
 
@@ -73,16 +84,33 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_moves_are_kept_and_no_more() {
+    fn moves_are_kept_for_as_long_as_audits_want_them_and_some_always() {
+        let note = |history: &mut History, at: Duration, pod| {
+            history.turn_to(Moment::ZERO + at);
+            history.note(pod, None, Some(Place::Active), ClusterEvent::labelled("test"));
+        };
         let mut history = History::default();
-        for at in 0..CAPACITY as u64 + 10 {
-            history.turn_to(Moment::from_nanos(at));
-            history.note(at % 2, None, Some(Place::Active), ClusterEvent::labelled("test"));
+        for at in 0..MOST as u64 + 10 {
+            note(&mut history, Duration::from_nanos(at), at % 2);
         }
-        assert_eq!(history.of(0).len() + history.of(1).len(), CAPACITY);
+        assert_eq!(history.of(0).len() + history.of(1).len(), MOST);
         assert_eq!(history.of(0)[0].at, Moment::from_nanos(10));
         assert!(history.of(7).is_empty());
-        assert!(size_of::<(u64, Move)>() * CAPACITY < 260_000);
+        // Long after, each new one drives out two old ones, down to those that are always kept.
+        for at in 0..MOST as u64 {
+            note(&mut history, Duration::from_secs(3_600) + Duration::from_nanos(at), 2);
+        }
+        assert!(history.of(0).is_empty() && history.of(1).is_empty());
+        assert_eq!(history.of(2).len(), MOST);
+        for hours in 2..LEAST as u64 * 100 {
+            note(
+                &mut history,
+                Duration::from_secs(3_600) * u32::try_from(hours).unwrap(),
+                3,
+            );
+        }
+        assert_eq!(history.of(3).len(), LEAST);
+        assert!(size_of::<(u64, Move)>() * MOST < 17_000_000);
     }
 
     #[test]

@@ -202,7 +202,9 @@ impl SchedulingQueue {
         };
         self.history.turn_to(now);
         let mark = match self.records[slot].state {
+            // The watch may show a pod on its node before the answer to its binding is here.
             State::InFlight { mark, gone: true, .. } => {
+                self.count_wakeup(slot, &outcome);
                 self.log.end(mark);
                 self.remove(slot);
                 return Ok(());

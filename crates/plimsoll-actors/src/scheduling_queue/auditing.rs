@@ -7,6 +7,9 @@ use super::SchedulingQueueState;
 use crate::auditor::{Account, AuditMarker, Finding, QueueAccount, Restatement, Restatements, ReturnAccount};
 use crate::scheduling_cycle::CycleMessage;
 
+/// Of so many pods at most the history is told: each costs a look through all moves.
+const HISTORIES: usize = 20;
+
 impl SchedulingQueueState {
     /// The marker comes from the cache. It goes on behind every pod that was handed out; from here on is written down what
     /// comes back, until the marker does.
@@ -31,6 +34,9 @@ impl SchedulingQueueState {
     }
 
     pub(super) fn take_truth(&mut self, restatements: &Restatements, now: Moment) {
+        for Restatement { discrepancy, .. } in restatements.pods.iter().take(HISTORIES) {
+            self.tell_history(&discrepancy.uid);
+        }
         for Restatement {
             discrepancy,
             pod,
@@ -38,7 +44,6 @@ impl SchedulingQueueState {
         } in restatements.pods.iter()
         {
             let uid = &discrepancy.uid;
-            self.tell_history(uid);
             match discrepancy.finding {
                 Finding::Missing | Finding::Stale => {
                     let pod = pod.as_ref().filter(|_| *pending);

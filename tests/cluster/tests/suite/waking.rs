@@ -113,7 +113,7 @@ fn of_two_thousand_waiting_pods_a_new_node_wakes_those_that_may_fit_it() -> anyh
         // not help them; kube-scheduler takes room alone for help.
         let in_vain = |kinds: &'static [&'static str]| match Scheduler::under_test() {
             Scheduler::Plimsoll => &[],
-            _ => kinds,
+            Scheduler::KubeScheduler => kinds,
         };
         fill(cluster, node("ssd").label("disk", "ssd"), &["plain", "ssd"]).await?;
         fill(cluster, gpu("gpu-2"), &["gpu"]).await?;

@@ -250,6 +250,14 @@ fn wakings_are_useful_if_the_next_attempt_places_the_pod_and_wasted_if_it_is_tur
         f.settle(&waiting.uid, outcome.clone());
         assert_eq!(wakeups(&mut f), expected, "{outcome:?}");
     }
+    // The watch may show the pod on its node before the cycle tells that it is placed.
+    let mut f = Fixture::new();
+    let waiting = f.add_rejected(pod("a"), &["NodeResourcesFit"]);
+    f.make_room();
+    f.pop().unwrap();
+    f.update(&waiting, |pod| pod.spec.node_name = Some("n".into()));
+    f.settle(&waiting.uid, Outcome::Placed);
+    assert_eq!(wakeups(&mut f), (1, 0));
     // Neither a deadline nor a forced activation is an event's doing.
     let mut f = Fixture::new();
     let waiting = f.add_rejected(pod("a"), &["NodeResourcesFit"]);
