@@ -98,16 +98,12 @@ mod tests {
         assert!(history.of(7).is_empty());
         // Long after, each new one drives out two old ones, down to those that are always kept.
         for at in 0..MOST as u64 {
-            note(&mut history, Duration::from_secs(3_600) + Duration::from_nanos(at), 2);
+            note(&mut history, Duration::from_hours(1) + Duration::from_nanos(at), 2);
         }
         assert!(history.of(0).is_empty() && history.of(1).is_empty());
         assert_eq!(history.of(2).len(), MOST);
         for hours in 2..LEAST as u64 * 100 {
-            note(
-                &mut history,
-                Duration::from_secs(3_600) * u32::try_from(hours).unwrap(),
-                3,
-            );
+            note(&mut history, Duration::from_hours(1) * u32::try_from(hours).unwrap(), 3);
         }
         assert_eq!(history.of(3).len(), LEAST);
         assert!(size_of::<(u64, Move)>() * MOST < 17_000_000);

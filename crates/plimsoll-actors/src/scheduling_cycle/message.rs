@@ -29,7 +29,8 @@ pub enum CycleMessage {
         /// The number of the switch in the stream of changes.
         seq: Seq,
     },
-    /// From the queue, in answer to [`QueueMessage::Ready`]: the pod is the cycle's until it is settled.
+    /// From the queue, in answer to [`QueueMessage::Ready`](crate::scheduling_queue::QueueMessage::Ready): the pod is the
+    /// cycle's until it is settled.
     Attempt(Attempt),
     /// From the task that performed a cycle's effect.
     EffectAnswered {
