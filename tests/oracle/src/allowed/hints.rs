@@ -152,7 +152,13 @@ pub const ALLOWED_HINTS: [AllowedHint; 18] = [
                     .iter()
                     .any(|none| pod["spec"].to_string().contains(none))
             });
-            (same && seen.is_about("UpdateNodeAllocatable")) || (named_none && seen.is_about("UpdatePodScaleDown"))
+            // A fraction of a byte counts as one, of each container.
+            let fraction = [&seen.case.old_pod, &seen.case.new_pod]
+                .into_iter()
+                .flatten()
+                .any(has_fractions);
+            (same && seen.is_about("UpdateNodeAllocatable"))
+                || ((named_none || fraction) && seen.is_about("UpdatePodScaleDown"))
         },
     },
     AllowedHint {
@@ -194,10 +200,59 @@ pub const ALLOWED_HINTS: [AllowedHint; 18] = [
     },
 ];
 
-/// The line that a difference in what a change means falls under, if there is one.
+/// The line that a difference in what a change means falls under, if there is one. Of lists that differ in several events
+/// each must have one; the first is named.
 pub fn allowed_hint(case: &HintCase, difference: &HintDifference) -> Option<&'static AllowedHint> {
-    let seen = Seen { case, difference };
-    ALLOWED_HINTS.iter().find(|allowed| (allowed.applies)(&seen))
+    let line = |difference: &HintDifference| {
+        let seen = Seen { case, difference };
+        ALLOWED_HINTS.iter().find(|allowed| (allowed.applies)(&seen))
+    };
+    let one_by_one = || {
+        let mut lines = event_by_event(difference).into_iter().map(|part| line(&part));
+        let first = lines.next()??;
+        lines.all(|line| line.is_some()).then_some(first)
+    };
+    line(difference).or_else(one_by_one)
+}
+
+/// A list of events that differs from kube-scheduler's in several, as one difference for each of them.
+fn event_by_event(difference: &HintDifference) -> Vec<HintDifference> {
+    let HintDifference::Events { ours, upstream } = difference else {
+        return Vec::new();
+    };
+    let only_in = |events: &[String], others: &[String]| -> Vec<String> {
+        let missing = events
+            .iter()
+            .filter(|event| !others.contains(event) && !event.ends_with("PodUpdate"));
+        missing.cloned().collect()
+    };
+    let here = only_in(ours, upstream).into_iter().map(|event| HintDifference::Events {
+        ours: vec![event],
+        upstream: Vec::new(),
+    });
+    let there = only_in(upstream, ours).into_iter().map(|event| HintDifference::Events {
+        ours: Vec::new(),
+        upstream: vec![event],
+    });
+    here.chain(there).collect()
+}
+
+/// Whether a request that is not of processors is written as a fraction.
+fn has_fractions(pod: &Value) -> bool {
+    match pod {
+        Value::Object(fields) => fields.iter().any(|(name, value)| {
+            let amounts = matches!(name.as_str(), "requests" | "limits")
+                .then(|| value.as_object())
+                .flatten();
+            let fractions = |(resource, amount): (&String, &Value)| {
+                let amount = amount.as_str().unwrap_or_default();
+                resource != "cpu" && (amount.contains('.') || amount.ends_with(['m', 'u', 'n']))
+            };
+            amounts.is_some_and(|amounts| amounts.iter().any(fractions)) || has_fractions(value)
+        }),
+        Value::Array(items) => items.iter().any(has_fractions),
+        _ => false,
+    }
 }
 
 struct Seen<'a> {

@@ -75,6 +75,33 @@ fn without_requests_as_a_whole(pod: &mut Value) {
     if let Some(spec) = pod["spec"].as_object_mut() {
         spec.remove("resources");
     }
+    for path in ["/spec/containers", "/spec/initContainers"] {
+        let containers = pod.pointer_mut(path).and_then(Value::as_array_mut);
+        containers.into_iter().flatten().for_each(without_lone_huge_pages);
+    }
+}
+
+/// Without requests of the pod as a whole, a container that wants huge pages must want processor or memory too.
+fn without_lone_huge_pages(container: &mut Value) {
+    let resources = &container["resources"];
+    let wants = |resource: &str| {
+        let lists = ["requests", "limits"];
+        lists.iter().any(|list| resources[list].get(resource).is_some())
+    };
+    if !wants("cpu") && !wants("memory") {
+        without_huge_pages(container);
+    }
+}
+
+fn without_huge_pages(container: &mut Value) {
+    for list in ["requests", "limits"] {
+        let amounts = container
+            .get_mut("resources")
+            .and_then(|resources| resources.get_mut(list));
+        if let Some(amounts) = amounts.and_then(Value::as_object_mut) {
+            amounts.retain(|resource, _| !resource.starts_with("hugepages-"));
+        }
+    }
 }
 
 fn copy(to: &mut Value, from: &Value, part: &str, field: &str) {
@@ -202,6 +229,7 @@ fn requests(dice: &mut Dice, pod: &mut Value) {
                 list.remove(resource);
             }
         }
+        without_lone_huge_pages(container);
         return;
     }
     container["resources"]["requests"][resource] = json!(amount);
