@@ -117,8 +117,9 @@ pub trait Filter: Plugin {
     /// The texts behind a code that this plugin gave, in the order users read them.
     fn reasons(&self, cycle: CycleContext<'_>, state: &CycleState, code: ReasonCode) -> Reasons;
 
-    /// Whether pods on one node never change its verdict on another. Nodes that nominated pods contend for are then judged
-    /// all at once, else one by one, each with only its own nominated pods on it.
+    /// Whether neither pods on one node nor that node itself ever change its verdict on another. Nodes that nominated pods
+    /// contend for are then judged all at once, else one by one, each with only its own nominated pods on it; and a new node
+    /// is taken to help a pod that several such filters rejected only if it suits all of them.
     fn judges_nodes_alone(&self) -> bool {
         false
     }

@@ -281,10 +281,12 @@ fn events(lists: &Lists<'_>, made: &Made<'_>) -> Vec<PluginEvents> {
         "PermitPlugin",
     ];
     let names: BTreeSet<&str> = rejecting.iter().flat_map(|point| lists.at(point)).copied().collect();
-    names
-        .into_iter()
-        .filter_map(|name| Some(PluginEvents::new(name, made.get(name)?.enqueue.clone())))
-        .collect()
+    let events = names.into_iter().filter_map(|name| {
+        let plugin = made.get(name)?;
+        let alone = plugin.filter.as_ref().is_some_and(|filter| filter.judges_nodes_alone());
+        Some(PluginEvents::new(name, plugin.enqueue.clone()).judging_nodes_alone(alone))
+    });
+    events.collect()
 }
 
 fn not_there_yet(config: &ProfileConfig, registry: &Registry) -> Vec<String> {

@@ -62,12 +62,6 @@ pub trait EnqueueExtensions: Plugin {
     /// The events to hear of. None at all: no event ever brings the plugin's pods back, only their own changes and time.
     fn events_to_register(&self) -> Vec<ClusterEvent>;
 
-    /// Whether a node that is added can help only by taking the pod itself: what the plugin says of other nodes does not
-    /// change by it. A pod that several such plugins rejected is then woken only when the new node suits all of them.
-    fn judges_new_nodes_alone(&self) -> bool {
-        false
-    }
-
     /// Whether `event`, which matches `registered`, may let any pod at all fit. Asked once, before any pod is: a `false` here
     /// must mean [`QueueingHint::Skip`] for every pod. Worth having for what happens all the time and hardly ever helps.
     fn may_help_some_pod(&self, _registered: ClusterEvent, _event: ClusterEvent, _objects: &EventObjects) -> bool {
@@ -101,6 +95,7 @@ pub struct PluginEvents {
     /// Not of the plugin's own: heard of whatever the hint would say.
     implied: Vec<ClusterEvent>,
     hints: Option<Arc<dyn EnqueueExtensions>>,
+    nodes_alone: bool,
 }
 
 impl PluginEvents {
@@ -121,7 +116,16 @@ impl PluginEvents {
             registered: registered.unwrap_or_default(),
             implied,
             hints,
+            nodes_alone: false,
         }
+    }
+
+    /// Those of a plugin whose filter judges nodes alone, see [`Filter::judges_nodes_alone`](crate::Filter): a new node can
+    /// help its pods only by taking them.
+    #[must_use]
+    pub fn judging_nodes_alone(mut self, alone: bool) -> Self {
+        self.nodes_alone = alone;
+        self
     }
 
     /// The plugin's name.
@@ -134,11 +138,10 @@ impl PluginEvents {
         self.registered.iter().chain(&self.implied).copied()
     }
 
-    /// Whether the plugin's pods can be helped by this event only if a node that was added takes them.
+    /// Whether the plugin's pods can be helped by this event only if a node that was added takes them. A pod that several
+    /// such plugins rejected is woken only when the new node suits all of them.
     pub fn helped_by_the_node_alone(&self, event: ClusterEvent) -> bool {
-        event.resource == EventResource::Node
-            && event.action == Action::ADD
-            && self.hints.as_ref().is_some_and(|hints| hints.judges_new_nodes_alone())
+        self.nodes_alone && event.resource == EventResource::Node && event.action == Action::ADD
     }
 
     /// Whether an event of that sort is listened to, whatever its objects.

@@ -177,4 +177,26 @@ mod tests {
         }
         assert!(listening.contains(&"SchedulingGates") && !listening.contains(&"ImageLocality"));
     }
+
+    #[test]
+    fn plugins_that_judge_nodes_alone_want_a_new_node_to_suit_them() {
+        let profile = Profile::assemble(&ProfileConfig::default(), &registry(), &FeatureGates::default()).unwrap();
+        let new_node = ClusterEvent::new(EventResource::Node, Action::ADD);
+        let alone = profile
+            .events
+            .iter()
+            .filter(|events| events.helped_by_the_node_alone(new_node));
+        assert_eq!(
+            alone.map(PluginEvents::plugin).collect::<Vec<_>>(),
+            [
+                "NodeAffinity",
+                "NodeDeclaredFeatures",
+                "NodeName",
+                "NodePorts",
+                "NodeResourcesFit",
+                "NodeUnschedulable",
+                "TaintToleration"
+            ]
+        );
+    }
 }

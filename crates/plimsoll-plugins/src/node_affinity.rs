@@ -175,10 +175,6 @@ impl EnqueueExtensions for NodeAffinity {
 
     /// Differs from kube-scheduler, which does not ask whether the profile's affinity allowed the node before: there a node
     /// that comes to match it only now brings no pod back.
-    fn judges_new_nodes_alone(&self) -> bool {
-        true
-    }
-
     fn queueing_hint(
         &self,
         _: ClusterEvent,

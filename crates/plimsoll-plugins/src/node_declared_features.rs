@@ -119,10 +119,6 @@ impl EnqueueExtensions for NodeDeclaredFeatures {
         ]
     }
 
-    fn judges_new_nodes_alone(&self) -> bool {
-        true
-    }
-
     fn queueing_hint(
         &self,
         registered: ClusterEvent,

@@ -111,10 +111,6 @@ impl EnqueueExtensions for NodeLabel {
         vec![ClusterEvent::new(EventResource::Node, node)]
     }
 
-    fn judges_new_nodes_alone(&self) -> bool {
-        true
-    }
-
     fn reads_labels(&self) -> bool {
         false
     }

@@ -58,10 +58,6 @@ impl EnqueueExtensions for NodeName {
         vec![ClusterEvent::new(EventResource::Node, Action::ADD)]
     }
 
-    fn judges_new_nodes_alone(&self) -> bool {
-        true
-    }
-
     fn reads_labels(&self) -> bool {
         false
     }

@@ -79,10 +79,6 @@ impl EnqueueExtensions for NodePorts {
         ]
     }
 
-    fn judges_new_nodes_alone(&self) -> bool {
-        true
-    }
-
     fn reads_labels(&self) -> bool {
         false
     }

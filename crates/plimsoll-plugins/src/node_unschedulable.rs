@@ -70,10 +70,6 @@ impl EnqueueExtensions for NodeUnschedulable {
         ]
     }
 
-    fn judges_new_nodes_alone(&self) -> bool {
-        true
-    }
-
     fn reads_labels(&self) -> bool {
         false
     }

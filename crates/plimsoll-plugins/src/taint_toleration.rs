@@ -101,10 +101,6 @@ impl EnqueueExtensions for TaintToleration {
         ]
     }
 
-    fn judges_new_nodes_alone(&self) -> bool {
-        true
-    }
-
     fn reads_labels(&self) -> bool {
         false
     }

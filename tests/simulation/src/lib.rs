@@ -7,6 +7,7 @@ pub mod chaos;
 pub mod invariants;
 pub mod link;
 pub mod rules;
+pub mod slow_plugins;
 pub mod trace;
 pub mod workload;
 pub mod world;

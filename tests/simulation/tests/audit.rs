@@ -2,26 +2,15 @@
 //! are messages that get lost, which no mailbox does.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on fails")]
 
-use std::borrow::Cow;
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use plimsoll_actors::auditor::{AuditReport, Finding};
-use plimsoll_actors::effects::PerformEffect;
 use plimsoll_actors::supervisor::RunningReplica;
 use plimsoll_apiserver::fault::{Action, Failure, Rule};
 use plimsoll_config::PluginRef;
-use plimsoll_framework::{
-    CycleContext, CycleState, EffectFilter, EffectReply, EffectRequest, Extensions, FilterPass, Permit, PermitOutcome,
-    Plugin, ReasonCode, WaitingPods,
-};
-use plimsoll_model::columns::NodeSet;
 use plimsoll_simulation::world::{Setup, World};
-use plimsoll_simulation::{rules, run, workload};
+use plimsoll_simulation::{rules, run, slow_plugins, workload};
 use serde_json::json;
-use smallvec::SmallVec;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -108,77 +97,14 @@ fn nothing_is_found_wrong_through_faults_a_dead_leader_and_another_configuration
     });
 }
 
-/// Lets every pod wait for 20 seconds, in vain.
-struct Wait;
-
-/// Asks outside, where the answer takes 15 seconds, and rejects nothing.
-struct Ask;
-
-struct Slow;
-
-impl Plugin for Wait {
-    fn name(&self) -> &'static str {
-        "Wait"
-    }
-}
-
-impl Permit for Wait {
-    fn permit(&self, _: CycleContext<'_>, _: &mut CycleState, _: &str, _: &WaitingPods) -> PermitOutcome {
-        PermitOutcome::Wait(20 * SECOND)
-    }
-}
-
-impl Plugin for Ask {
-    fn name(&self) -> &'static str {
-        "Ask"
-    }
-}
-
-impl EffectFilter for Ask {
-    fn request(&self, _: CycleContext<'_>, _: &mut CycleState, _: &NodeSet) -> Option<EffectRequest> {
-        Some(Box::new(()))
-    }
-
-    fn apply(
-        &self,
-        _: CycleContext<'_>,
-        _: &mut CycleState,
-        reply: EffectReply,
-        _: &mut FilterPass<'_>,
-    ) -> Result<(), String> {
-        reply.map(|_| ())
-    }
-
-    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
-        SmallVec::new()
-    }
-}
-
-impl PerformEffect for Slow {
-    fn perform(&self, _: EffectRequest) -> BoxFuture<'static, EffectReply> {
-        async move {
-            tokio::time::sleep(15 * SECOND).await;
-            let reply: EffectReply = Ok(Box::new(()));
-            reply
-        }
-        .boxed()
-    }
-}
-
 #[test]
 fn nothing_is_found_wrong_while_a_cycle_waits_for_an_answer_and_pods_wait_at_permit() {
     run(async {
         let world = World::new(121);
         let mut setup = Setup::default();
-        setup
-            .registry
-            .add("Wait", |_| Ok(Extensions::new().permit(Arc::new(Wait))));
-        setup
-            .registry
-            .add("Ask", |_| Ok(Extensions::new().effect_filter(Arc::new(Ask))));
-        let more = ["Wait", "Ask"].map(|plugin| PluginRef::new(plugin, 0));
+        slow_plugins::add_to(&mut setup, 20 * SECOND, 15 * SECOND);
+        let more = [slow_plugins::WAIT, slow_plugins::ASK].map(|plugin| PluginRef::new(plugin, 0));
         setup.profile.plugins.multi_point.enabled.extend(more);
-        setup.effects.add("Ask", Arc::new(Slow));
         let replica = world.start("replica-a", setup).await;
         world.pass(5 * SECOND).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));

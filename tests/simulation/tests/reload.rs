@@ -5,19 +5,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use plimsoll_actors::effects::PerformEffect;
 use plimsoll_actors::supervisor::RunningReplica;
 use plimsoll_apiserver::fault::{Action, Rule};
 use plimsoll_config::{PluginRef, ProfileConfig};
-use plimsoll_framework::{
-    CycleContext, CycleState, EffectFilter, EffectReply, EffectRequest, Extensions, Filter, FilterPass, Permit,
-    PermitOutcome, Plugin, ReasonCode, Resolvability, WaitingPods,
-};
-use plimsoll_model::columns::NodeSet;
+use plimsoll_framework::{CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, ReasonCode, Resolvability};
 use plimsoll_simulation::world::{Setup, World};
-use plimsoll_simulation::{rules, run, workload};
+use plimsoll_simulation::{rules, run, slow_plugins, workload};
 use serde_json::{Value, json};
 use smallvec::{SmallVec, smallvec};
 
@@ -25,14 +18,6 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// Rejects every node.
 struct Veto;
-
-/// Lets every pod wait for ten seconds, in vain.
-struct Wait;
-
-/// Asks outside, where the answer takes five seconds, and rejects nothing.
-struct Ask;
-
-struct Slow;
 
 impl Plugin for Veto {
     fn name(&self) -> &'static str {
@@ -53,55 +38,6 @@ impl Filter for Veto {
     }
 }
 
-impl Plugin for Wait {
-    fn name(&self) -> &'static str {
-        "Wait"
-    }
-}
-
-impl Permit for Wait {
-    fn permit(&self, _: CycleContext<'_>, _: &mut CycleState, _: &str, _: &WaitingPods) -> PermitOutcome {
-        PermitOutcome::Wait(10 * SECOND)
-    }
-}
-
-impl Plugin for Ask {
-    fn name(&self) -> &'static str {
-        "Ask"
-    }
-}
-
-impl EffectFilter for Ask {
-    fn request(&self, _: CycleContext<'_>, _: &mut CycleState, _: &NodeSet) -> Option<EffectRequest> {
-        Some(Box::new(()))
-    }
-
-    fn apply(
-        &self,
-        _: CycleContext<'_>,
-        _: &mut CycleState,
-        reply: EffectReply,
-        _: &mut FilterPass<'_>,
-    ) -> Result<(), String> {
-        reply.map(|_| ())
-    }
-
-    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
-        SmallVec::new()
-    }
-}
-
-impl PerformEffect for Slow {
-    fn perform(&self, _: EffectRequest) -> BoxFuture<'static, EffectReply> {
-        async move {
-            tokio::time::sleep(5 * SECOND).await;
-            let reply: EffectReply = Ok(Box::new(()));
-            reply
-        }
-        .boxed()
-    }
-}
-
 /// The default profile under a name, with these plugins more.
 fn profile(scheduler_name: &str, plugins: &[&str]) -> ProfileConfig {
     let mut profile = ProfileConfig {
@@ -119,13 +55,7 @@ fn setup(profiles: &[ProfileConfig]) -> Setup {
     setup
         .registry
         .add("Veto", |_| Ok(Extensions::new().filter(Arc::new(Veto))));
-    setup
-        .registry
-        .add("Wait", |_| Ok(Extensions::new().permit(Arc::new(Wait))));
-    setup
-        .registry
-        .add("Ask", |_| Ok(Extensions::new().effect_filter(Arc::new(Ask))));
-    setup.effects.add("Ask", Arc::new(Slow));
+    slow_plugins::add_to(&mut setup, 10 * SECOND, 5 * SECOND);
     setup.profile = profiles[0].clone();
     setup.others = profiles[1..].to_vec();
     setup

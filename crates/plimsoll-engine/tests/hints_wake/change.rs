@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_framework::{Action, ClusterEvent, EventObjects, EventResource};
 use plimsoll_model::{Namespace, Node, Pod, Timestamp, WorkloadKind, WorkloadSelector};
-use plimsoll_queue::{node_update_events, pod_update_events};
+use plimsoll_queue::{UpdateEvents, node_update_events, pod_update_events};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -65,31 +65,34 @@ impl Change {
 }
 
 fn node_events(old: Option<&Node>, new: Option<&Node>) -> Vec<Event> {
-    let events: Vec<ClusterEvent> = match (old, new) {
-        (Some(old), Some(new)) => node_update_events(old, new).into_iter().collect(),
-        _ => action_of(old.is_some(), new.is_some())
-            .map(|action| ClusterEvent::new(EventResource::Node, action))
-            .into_iter()
-            .collect(),
-    };
     let objects = EventObjects::Node {
         old: shared(old),
         new: shared(new),
     };
-    events.into_iter().map(|event| (event, objects.clone())).collect()
+    events(EventResource::Node, (old, new), node_update_events, &objects)
 }
 
 fn pod_events(old: Option<&Pod>, new: Option<&Pod>) -> Vec<Event> {
-    let events: Vec<ClusterEvent> = match (old, new) {
-        (Some(old), Some(new)) => pod_update_events(old, new).into_iter().collect(),
-        _ => action_of(old.is_some(), new.is_some())
-            .map(|action| ClusterEvent::new(EventResource::AssignedPod, action))
-            .into_iter()
-            .collect(),
-    };
     let objects = EventObjects::Pod {
         old: shared(old),
         new: shared(new),
+    };
+    events(EventResource::AssignedPod, (old, new), pod_update_events, &objects)
+}
+
+/// An update may stand for several events, anything else for one.
+fn events<T>(
+    resource: EventResource,
+    change: (Option<&T>, Option<&T>),
+    of_update: impl Fn(&T, &T) -> UpdateEvents,
+    objects: &EventObjects,
+) -> Vec<Event> {
+    let events: UpdateEvents = match change {
+        (Some(old), Some(new)) => of_update(old, new),
+        (old, new) => action_of(old.is_some(), new.is_some())
+            .map(|action| ClusterEvent::new(resource, action))
+            .into_iter()
+            .collect(),
     };
     events.into_iter().map(|event| (event, objects.clone())).collect()
 }
@@ -231,15 +234,7 @@ fn changed_pod(old: &Pod, new: &Pod, parts: u8) -> Pod {
 
 /// Labels and requests may change, and tolerations may be added.
 fn changed_waiting_pod(old: &Pod, new: &Pod, parts: u8) -> Pod {
-    let mut pod = old.clone();
-    if parts & 1 != 0 {
-        pod.labels = new.labels.clone();
-    }
-    if parts & 2 != 0 {
-        for (container, new) in pod.spec.containers.iter_mut().zip(&new.spec.containers) {
-            container.requests = new.requests.clone();
-        }
-    }
+    let mut pod = changed_pod(old, new, parts & 3);
     if parts & (4 | 8 | 16) != 0 {
         pod.spec.tolerations.extend(new.spec.tolerations.iter().cloned());
     }

@@ -27,10 +27,6 @@ impl EnqueueExtensions for NodeResourcesFit {
         events
     }
 
-    fn judges_new_nodes_alone(&self) -> bool {
-        true
-    }
-
     fn reads_labels(&self) -> bool {
         false
     }

@@ -155,10 +155,6 @@ impl EnqueueExtensions for Rejector {
     ) -> Result<QueueingHint, String> {
         (self.hint)(registered, pod, objects)
     }
-
-    fn judges_new_nodes_alone(&self) -> bool {
-        self.alone
-    }
 }
 
 /// Whatever it hears of may help.
@@ -241,7 +237,9 @@ fn rejectors() -> Vec<Rejector> {
 pub(super) fn listen(profile: &mut Profile, rejector: Rejector) {
     let name = rejector.name;
     profile.events.retain(|events| events.plugin() != name);
-    profile.events.push(PluginEvents::new(name, Some(Arc::new(rejector))));
+    let alone = rejector.alone;
+    let events = PluginEvents::new(name, Some(Arc::new(rejector))).judging_nodes_alone(alone);
+    profile.events.push(events);
     profile.events.sort_by(|a, b| a.plugin().cmp(b.plugin()));
 }
 
