@@ -9,6 +9,7 @@
 mod cluster_event;
 mod cycle_state;
 mod effect;
+mod extender;
 mod extension;
 mod guard;
 mod object_change;
@@ -28,6 +29,10 @@ pub use plimsoll_config::MatchRule;
 pub use cluster_event::{Action, ClusterEvent, EventResource};
 pub use cycle_state::CycleState;
 pub use effect::{Effect, EffectReply, EffectRequest};
+pub use extender::{
+    EXTENDER, EXTENDER_TIME_LIMIT, Extender, ExtenderAnswer, ExtenderCall, ExtenderChoice, ExtenderNodes,
+    ExtenderRequest, ExtenderVictims,
+};
 pub use extension::{
     Bind, BindAction, CycleContext, EffectFilter, Extensions, Filter, GateStatus, Normalize, Permit, PermitOutcome,
     Plugin, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
