@@ -45,9 +45,7 @@ impl Address {
         let Some((scheme, rest)) = split_scheme(without_fragment) else {
             return Err(match without_fragment.split('/').next() {
                 Some(first) if first.starts_with(':') => unreadable(url, "missing protocol scheme"),
-                Some(first) if first.contains(':') => {
-                    unreadable(url, "first path segment in URL cannot contain colon")
-                }
+                Some(first) if first.contains(':') => unreadable(url, "first path segment in URL cannot contain colon"),
                 _ => AddressError::Scheme(url.to_owned(), String::new()),
             });
         };
@@ -75,7 +73,9 @@ impl Address {
         }
         let slash = if path.starts_with('/') { "" } else { "/" };
         let uri = format!("{scheme}://{host}{slash}{}", escaped(path));
-        let uri = uri.parse().map_err(|error: http::uri::InvalidUri| unreadable(&shown, &error.to_string()))?;
+        let uri = uri
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| unreadable(&shown, &error.to_string()))?;
         Ok(Self {
             uri,
             shown,
@@ -102,16 +102,6 @@ impl Address {
             address.authorization.clone_from(&self.authorization);
         }
         Ok(address)
-    }
-
-    /// Host and port in the form of dialling errors.
-    pub(crate) fn host_and_port(&self) -> String {
-        let port = self.uri.port_u16().unwrap_or(if self.is_https() { 443 } else { 80 });
-        format!("{}:{port}", self.uri.host().unwrap_or_default())
-    }
-
-    pub(crate) fn is_https(&self) -> bool {
-        self.uri.scheme_str() == Some("https")
     }
 }
 
@@ -196,9 +186,18 @@ mod tests {
     fn what_is_no_address_is_told_in_the_words_of_go() {
         let cases = [
             ("", r#"Post "/filter": unsupported protocol scheme """#),
-            ("localhost", r#"Post "localhost/filter": unsupported protocol scheme """#),
-            ("localhost:80", r#"Post "localhost:80/filter": unsupported protocol scheme "localhost""#),
-            ("ftp://localhost", r#"Post "ftp://localhost/filter": unsupported protocol scheme "ftp""#),
+            (
+                "localhost",
+                r#"Post "localhost/filter": unsupported protocol scheme """#,
+            ),
+            (
+                "localhost:80",
+                r#"Post "localhost:80/filter": unsupported protocol scheme "localhost""#,
+            ),
+            (
+                "ftp://localhost",
+                r#"Post "ftp://localhost/filter": unsupported protocol scheme "ftp""#,
+            ),
             (
                 "127.0.0.1:1",
                 r#"parse "127.0.0.1:1/filter": first path segment in URL cannot contain colon"#,
@@ -215,7 +214,12 @@ mod tests {
             let error = Address::of_verb(prefix, "filter").unwrap_err();
             assert_eq!(error.to_string(), expected, "{prefix}");
         }
-        for prefix in ["http://localhost:abc", "http://127.0.0.1:99999", "http://[::1", "http://a b"] {
+        for prefix in [
+            "http://localhost:abc",
+            "http://127.0.0.1:99999",
+            "http://[::1",
+            "http://a b",
+        ] {
             let error = Address::of_verb(prefix, "filter").unwrap_err().to_string();
             assert!(error.starts_with(&format!("parse \"{prefix}/filter\": ")), "{error}");
         }
@@ -227,9 +231,13 @@ mod tests {
         assert_eq!(address.shown, "http://us%20er:***@host/x/filter");
         assert_eq!(address.uri, "http://host/x/filter");
         assert_eq!(address.authorization.unwrap(), "Basic dXMgZXI6cDphc3M=");
-        let error = Address::of_verb("http://user:secret@:1", "filter").unwrap_err().to_string();
+        let error = Address::of_verb("http://user:secret@:1", "filter")
+            .unwrap_err()
+            .to_string();
         assert!(!error.contains("secret"), "{error}");
-        let error = Address::of_verb("http://user:secret@a b", "filter").unwrap_err().to_string();
+        let error = Address::of_verb("http://user:secret@a b", "filter")
+            .unwrap_err()
+            .to_string();
         assert!(!error.contains("secret"), "{error}");
     }
 

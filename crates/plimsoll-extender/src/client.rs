@@ -8,7 +8,6 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client;
-use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use plimsoll_config::ExtenderConfig;
 use tokio::time::Sleep;
@@ -36,6 +35,9 @@ pub(crate) enum CallError {
     /// The extender's address is none.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// A reply pointed to an address that is none.
+    #[error(transparent)]
+    Redirect(AddressError),
     /// No answer came.
     #[error("Post {url:?}: {text}")]
     Exchange {
@@ -87,7 +89,7 @@ impl ExtenderClient {
             .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .build(Connector::new(Arc::new(TlsOptions::new(config))));
         let prefix = config.url_prefix.clone();
-        warn_of_proxy(&prefix);
+        tell_of_proxy(&prefix);
         Self { client, prefix }
     }
 
@@ -119,7 +121,10 @@ impl ExtenderClient {
         first_value(response.into_body(), reply_limit, time)
             .await
             .map_err(|error| match error {
-                ReplyEnd::TooLong => CallError::TooLong { url, limit: reply_limit },
+                ReplyEnd::TooLong => CallError::TooLong {
+                    url,
+                    limit: reply_limit,
+                },
                 ReplyEnd::Call(error) => error,
             })
     }
@@ -133,7 +138,11 @@ impl ExtenderClient {
     ) -> Result<Response<Incoming>, CallError> {
         let mut method = Method::POST;
         for hop in 0..MAX_REDIRECTS {
-            let sent = if method == Method::POST { body.clone() } else { Chunks::default() };
+            let sent = if method == Method::POST {
+                body.clone()
+            } else {
+                Chunks::default()
+            };
             let request = request(&address, &method, RequestBody::new(sent, gate.clone()));
             let response = match self.client.request(request).await {
                 Ok(response) => response,
@@ -163,7 +172,7 @@ impl ExtenderClient {
                         never_sent: false,
                     });
                 }
-                other => other?,
+                other => other.map_err(CallError::Redirect)?,
             };
             if !repeats {
                 method = Method::GET;
@@ -185,7 +194,10 @@ fn request(address: &Address, method: &Method, body: RequestBody) -> Request<Req
     if method == Method::POST {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     }
-    headers.insert(USER_AGENT, HeaderValue::from_static(concat!("plimsoll/", env!("CARGO_PKG_VERSION"))));
+    headers.insert(
+        USER_AGENT,
+        HeaderValue::from_static(concat!("plimsoll/", env!("CARGO_PKG_VERSION"))),
+    );
     if let Some(authorization) = &address.authorization {
         headers.insert(AUTHORIZATION, authorization.clone());
     }
@@ -204,11 +216,7 @@ impl From<SyntaxError> for ReplyEnd {
 }
 
 /// Reads until the first value is at its end: whatever follows it does not count, and need not come.
-async fn first_value(
-    mut body: Incoming,
-    limit: u64,
-    mut time: std::pin::Pin<&mut Sleep>,
-) -> Result<Vec<u8>, ReplyEnd> {
+async fn first_value(mut body: Incoming, limit: u64, mut time: std::pin::Pin<&mut Sleep>) -> Result<Vec<u8>, ReplyEnd> {
     if body.size_hint().lower() > limit {
         return Err(ReplyEnd::TooLong);
     }
@@ -251,14 +259,19 @@ fn body_failure(error: &hyper::Error) -> String {
 
 /// kube-scheduler would go through the proxy that the environment names. An extender is nearly always a neighbour, and a
 /// proxy in between a mistake: we go directly, and say so.
-fn warn_of_proxy(prefix: &str) {
+fn tell_of_proxy(prefix: &str) {
     let Ok(address) = Address::parse(prefix) else { return };
-    let is_near = matches!(address.uri.host(), Some("localhost" | "127.0.0.1" | "[::1]"));
-    if !is_near && Matcher::from_env().intercept(&address.uri).is_some() {
-        tracing::warn!(
+    let variables = match address.uri.scheme_str() {
+        Some("https") => ["HTTPS_PROXY", "https_proxy"],
+        _ => ["HTTP_PROXY", "http_proxy"],
+    };
+    if variables
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|proxy| !proxy.is_empty()))
+    {
+        tracing::info!(
             extender = address.shown,
-            "the environment names a proxy for this extender; it is called directly"
+            "called directly: proxies of the environment are not used for extenders"
         );
     }
 }
-

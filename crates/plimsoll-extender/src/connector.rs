@@ -76,11 +76,13 @@ impl Service<Uri> for Connector {
             };
             let config = tls.client_config().await?;
             let stream = dialling.await?;
-            let handshake = TlsConnector::from(config).connect(name, stream.into_inner_tokio());
+            let handshake = TlsConnector::from(config).connect(name, TokioIo::new(stream));
             let shaken = tokio::time::timeout(HANDSHAKE_TIMEOUT, handshake)
                 .await
                 .map_err(|_| ConnectFailure("net/http: TLS handshake timeout".to_owned()))?;
-            Ok(MaybeHttpsStream::Https(TokioIo::new(shaken.map_err(|error| tls_failure(&error))?)))
+            Ok(MaybeHttpsStream::Https(TokioIo::new(
+                shaken.map_err(|error| tls_failure(&error))?,
+            )))
         }
         .boxed()
     }
@@ -88,7 +90,10 @@ impl Service<Uri> for Connector {
 
 /// The host of an address, an IPv6 one without its brackets.
 fn server_name(host: &str) -> Result<ServerName<'static>, ConnectFailure> {
-    let plain = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    let plain = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
     ServerName::try_from(plain.to_owned())
         .map_err(|_| ConnectFailure(format!("tls: {plain:?} is no name that a certificate could be for")))
 }

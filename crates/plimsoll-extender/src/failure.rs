@@ -38,7 +38,11 @@ pub(crate) fn dial_failure(error: &(dyn Error + 'static), address: &str) -> Conn
     let text = cause.map_or_else(|| error.to_string(), system_text);
     if error.to_string() == "dns error" {
         let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-        let unknown = ["name or service not known", "no address associated", "name does not resolve"];
+        let unknown = [
+            "name or service not known",
+            "no address associated",
+            "name does not resolve",
+        ];
         let text = match unknown.iter().any(|words| text.to_lowercase().contains(words)) {
             true => "no such host".to_owned(),
             false => text,
@@ -97,7 +101,9 @@ pub(crate) fn message_failure(error: &(dyn Error + 'static)) -> String {
         _ => match cause {
             Some(cause) if cause.kind() == io::ErrorKind::UnexpectedEof => "unexpected EOF".to_owned(),
             Some(cause) if cause.kind() == io::ErrorKind::BrokenPipe => "write: broken pipe".to_owned(),
-            Some(cause) if cause.kind() == io::ErrorKind::ConnectionReset => "read: connection reset by peer".to_owned(),
+            Some(cause) if cause.kind() == io::ErrorKind::ConnectionReset => {
+                "read: connection reset by peer".to_owned()
+            }
             Some(cause) => system_text(cause),
             None => innermost(error).to_string(),
         },

@@ -79,7 +79,9 @@ impl HttpExtenders {
     ) -> Result<ExtenderAnswer, Failure> {
         let body = request(call, extender.node_cache_capable())?;
         let client = self.client(extender.config());
-        let reply = client.call(verb(extender, call), body, gate, extender.time_limit()).await?;
+        let reply = client
+            .call(verb(extender, call), body, gate, extender.time_limit())
+            .await?;
         answer(extender, call, &reply)
     }
 

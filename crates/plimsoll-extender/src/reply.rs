@@ -8,7 +8,7 @@ mod preemption;
 mod prioritize;
 
 pub(crate) use binding::binding_error;
-pub(crate) use filter::{FilterReply, filter_reply};
+pub(crate) use filter::filter_reply;
 pub(crate) use preemption::preemption_reply;
 pub(crate) use prioritize::host_priorities;
 

@@ -203,7 +203,7 @@ mod tests {
             pod: pod("p"),
             candidates: vec![victims("z", &["p"], 0), victims("n", &["p", "p"], 2)],
         };
-        let uid = pod("p").uid;
+        let uid = pod("p").uid.clone();
         let uid = uid.as_str();
         assert_eq!(
             written(&call, true),
@@ -223,9 +223,19 @@ mod tests {
     fn an_object_that_was_not_kept_is_an_error_and_not_half_an_object() {
         let pod = Arc::new(testing::pod("p").build());
         let nodes = ExtenderNodes::Names(vec![]);
-        let error = request(&ExtenderCall::Filter { pod: Arc::clone(&pod), nodes }, true).unwrap_err();
+        let error = request(
+            &ExtenderCall::Filter {
+                pod: Arc::clone(&pod),
+                nodes,
+            },
+            true,
+        )
+        .unwrap_err();
         assert!(error.to_string().ends_with("/p is not at hand"), "{error}");
         let node = "n".into();
-        assert!(request(&ExtenderCall::Bind { pod, node }, false).is_ok(), "it needs names alone");
+        assert!(
+            request(&ExtenderCall::Bind { pod, node }, false).is_ok(),
+            "it needs names alone"
+        );
     }
 }

@@ -56,9 +56,16 @@ enum State {
     KeyOrEndOfObject,
     AfterKey,
     AfterValue,
-    InString { is_key: bool },
-    Escape { is_key: bool },
-    Hex { is_key: bool, left: u8 },
+    InString {
+        is_key: bool,
+    },
+    Escape {
+        is_key: bool,
+    },
+    Hex {
+        is_key: bool,
+        left: u8,
+    },
     Minus,
     Zero,
     Digits,
@@ -67,7 +74,10 @@ enum State {
     Exponent,
     ExponentSign,
     ExponentDigits,
-    Literal { word: &'static str, at: usize },
+    Literal {
+        word: &'static str,
+        at: usize,
+    },
     Done,
 }
 
@@ -327,11 +337,26 @@ mod tests {
             (b"{\"a", "unexpected EOF"),
             (b"{\"a\":", "unexpected EOF"),
             (b"trux", "invalid character 'x' in literal true (expecting 'e')"),
-            (b"{x", "invalid character 'x' looking for beginning of object key string"),
-            (b"{,", "invalid character ',' looking for beginning of object key string"),
-            (b"{]", "invalid character ']' looking for beginning of object key string"),
-            (b"{'a'", "invalid character '\\'' looking for beginning of object key string"),
-            (b"{\"a\":1,}", "invalid character '}' looking for beginning of object key string"),
+            (
+                b"{x",
+                "invalid character 'x' looking for beginning of object key string",
+            ),
+            (
+                b"{,",
+                "invalid character ',' looking for beginning of object key string",
+            ),
+            (
+                b"{]",
+                "invalid character ']' looking for beginning of object key string",
+            ),
+            (
+                b"{'a'",
+                "invalid character '\\'' looking for beginning of object key string",
+            ),
+            (
+                b"{\"a\":1,}",
+                "invalid character '}' looking for beginning of object key string",
+            ),
             (b"{\"a\" 1}", "invalid character '1' after object key"),
             (b"{\"a\":1 \"b\"}", "invalid character '\"' after object key:value pair"),
             (b"{\"a\":1]", "invalid character ']' after object key:value pair"),
@@ -347,9 +372,15 @@ mod tests {
             (b"\"\n\"", "invalid character '\\n' in string literal"),
             (b"{\"\x01\"", "invalid character '\\x01' in string literal"),
             (b"\"\\x\"", "invalid character 'x' in string escape code"),
-            (b"\"\\u00zz\"", "invalid character 'z' in \\u hexadecimal character escape"),
+            (
+                b"\"\\u00zz\"",
+                "invalid character 'z' in \\u hexadecimal character escape",
+            ),
             (b"\xff", "invalid character '\u{ff}' looking for beginning of value"),
-            (b"\xef\xbb\xbf{}", "invalid character '\u{ef}' looking for beginning of value"),
+            (
+                b"\xef\xbb\xbf{}",
+                "invalid character '\u{ef}' looking for beginning of value",
+            ),
             (b"\x80", "invalid character '\\u0080' looking for beginning of value"),
             (b"\x00", "invalid character '\\x00' looking for beginning of value"),
             (b"<html>", "invalid character '<' looking for beginning of value"),
@@ -369,7 +400,10 @@ mod tests {
             ("\"a\\\"b\"\"", "\"a\\\"b\""),
             ("1.5e400", "1.5e400"),
             ("12,", "12"),
-            ("{\"a\":[{},[]],\"b\":\"\\u00e9\"}}", "{\"a\":[{},[]],\"b\":\"\\u00e9\"}"),
+            (
+                "{\"a\":[{},[]],\"b\":\"\\u00e9\"}}",
+                "{\"a\":[{},[]],\"b\":\"\\u00e9\"}",
+            ),
         ];
         for (text, value) in cases {
             for size in [1, 3, 100] {

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::filter::FilterReply;
 use super::*;
 use crate::json::Scanner;
 
@@ -88,7 +89,10 @@ fn values_of_the_wrong_kind_are_told_in_the_words_of_go() {
             binding(r#"{"Error":true}"#),
             "bool into Go struct field ExtenderBindingResult.Error of type string",
         ),
-        (preemption("[]"), "array into Go value of type v1.ExtenderPreemptionResult"),
+        (
+            preemption("[]"),
+            "array into Go value of type v1.ExtenderPreemptionResult",
+        ),
         (
             preemption(r#"{"NodeNameToMetaVictims":[]}"#),
             "array into Go struct field ExtenderPreemptionResult.NodeNameToMetaVictims of type map[string]*v1.MetaVictims",
@@ -122,14 +126,21 @@ fn values_of_the_wrong_kind_are_told_in_the_words_of_go() {
 #[test]
 fn a_filters_reply_is_read_as_go_reads_it() {
     assert_eq!(filtered("null"), FilterReply::default());
-    assert_eq!(filtered(r#"{"x":[{}],"Error":null,"Nodes":null}"#), FilterReply::default());
+    assert_eq!(
+        filtered(r#"{"x":[{}],"Error":null,"Nodes":null}"#),
+        FilterReply::default()
+    );
     let all = filtered(
         r#"{"nodes":{"Items":[{"Metadata":{"Name":"a"}},null,{"metadata":null,"spec":{"name":"x"}}],"metadata":{"items":[]}},
             "NODENAMES":["b",null],"failednodes":{"c":"no","d":null},"FailedAndUnresolvableNodes":{"e":"never"},"error":"e"}"#,
     );
     assert_eq!(all.nodes, names(&["a", "", ""]));
     assert_eq!(all.node_names, names(&["b", ""]));
-    let failed: Vec<_> = all.failed.iter().map(|(node, text)| (node.as_str(), text.as_str())).collect();
+    let failed: Vec<_> = all
+        .failed
+        .iter()
+        .map(|(node, text)| (node.as_str(), text.as_str()))
+        .collect();
     assert_eq!(failed, [("c", "no"), ("d", "")]);
     assert_eq!(all.unresolvable["e"], "never");
     assert_eq!(all.error, "e");
@@ -137,11 +148,22 @@ fn a_filters_reply_is_read_as_go_reads_it() {
 
 #[test]
 fn the_last_of_equal_keys_wins_and_maps_add_up() {
-    assert_eq!(filtered(r#"{"NodeNames":["a"],"nodenames":["b"]}"#).node_names, names(&["b"]));
+    assert_eq!(
+        filtered(r#"{"NodeNames":["a"],"nodenames":["b"]}"#).node_names,
+        names(&["b"])
+    );
     assert_eq!(filtered(r#"{"NodeNames":["a"],"nodenames":null}"#).node_names, None);
     assert_eq!(filtered(r#"{"Error":"e","error":"f","ERROR":null}"#).error, "f");
-    assert_eq!(filtered(r#"{"FailedNodes":{"a":"x"},"failednodes":{"b":"y"}}"#).failed.len(), 2);
-    assert_eq!(filtered(r#"{"FailedNodes":{"a":"x"},"failednodes":null}"#).failed.len(), 0);
+    assert_eq!(
+        filtered(r#"{"FailedNodes":{"a":"x"},"failednodes":{"b":"y"}}"#)
+            .failed
+            .len(),
+        2
+    );
+    assert_eq!(
+        filtered(r#"{"FailedNodes":{"a":"x"},"failednodes":null}"#).failed.len(),
+        0
+    );
     let choices = preemption_reply(
         br#"{"NodeNameToMetaVictims":{"n":{"Pods":[{"UID":"u"}],"NumPDBViolations":1},"n":{"Pods":[{"UID":"v"}]}}}"#,
     );
@@ -194,8 +216,7 @@ fn a_reply_of_many_small_entries_is_refused() {
         host_priorities(list("{}", ENTRY_LIMIT + 1).as_bytes()),
         Err(ReplyError::TooMany)
     );
-    let names = format!(r#"{{"NodeNames":{}}}"#, list("0", 1).replace('0', &list("null", ENTRY_LIMIT + 1)));
-    let names = names.replace("[[", "[").replace("]]", "]");
+    let names = format!(r#"{{"NodeNames":{}}}"#, list("null", ENTRY_LIMIT + 1));
     assert_eq!(filter_reply(names.as_bytes()), Err(ReplyError::TooMany));
 }
 
@@ -203,7 +224,11 @@ fn a_reply_of_many_small_entries_is_refused() {
 fn long_texts_are_cut_between_characters() {
     let json = format!(r#"{{"Error":"{}"}}"#, "é".repeat(TEXT_LIMIT));
     let error = filtered(&json).error;
-    assert!(error.len() <= TEXT_LIMIT + "…".len() && error.ends_with("é…"), "{}", error.len());
+    assert!(
+        error.len() <= TEXT_LIMIT + "…".len() && error.ends_with("é…"),
+        "{}",
+        error.len()
+    );
 }
 
 /// Text close to replies: what fields are called, in objects and lists of any kind.
