@@ -107,7 +107,7 @@ def filter_reply(state, args):
     if lookup(args, "NodeNames") is not None:
         result["NodeNames"] = keep
     else:
-        items = lookup(args, "Nodes")["items"] or []
+        items = (lookup(args, "Nodes") or {}).get("items") or []
         result["Nodes"] = {"metadata": {}, "items": [node for node in items if node["metadata"]["name"] in keep]}
     return result
 

@@ -71,6 +71,12 @@ impl Address {
         if host.is_empty() || host.starts_with(':') {
             return Err(AddressError::Host(shown));
         }
+        if let Some(port) = port(host).filter(|port| !port.is_empty() && port.parse::<u16>().is_err()) {
+            return Err(unreadable(
+                &shown,
+                &format!("invalid port {:?} after host", format!(":{port}")),
+            ));
+        }
         let slash = if path.starts_with('/') { "" } else { "/" };
         let uri = format!("{scheme}://{host}{slash}{}", escaped(path));
         let uri = uri
@@ -112,6 +118,12 @@ fn split_scheme(url: &str) -> Option<(&str, &str)> {
     let begins = letters.next().is_some_and(|letter| letter.is_ascii_alphabetic());
     let goes_on = letters.all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.'));
     (begins && goes_on).then_some((scheme, rest))
+}
+
+/// What stands behind the colon of a host, which an IPv6 address in brackets may be.
+fn port(host: &str) -> Option<&str> {
+    let behind = host.rsplit_once(']').map_or(host, |(_, behind)| behind);
+    behind.rsplit_once(':').map(|(_, port)| port)
 }
 
 /// A path in which everything that cannot stand in a request is escaped.

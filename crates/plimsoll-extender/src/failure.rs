@@ -60,7 +60,10 @@ pub(crate) fn tls_failure(error: &io::Error) -> ConnectFailure {
     let text = match find::<rustls::Error>(error) {
         Some(rustls::Error::InvalidCertificate(why)) => {
             let why = match why {
-                CertificateError::UnknownIssuer => "x509: certificate signed by unknown authority".to_owned(),
+                // An authority of that name, and another key, is another authority.
+                CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+                    "x509: certificate signed by unknown authority".to_owned()
+                }
                 CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                     format!("x509: certificate has expired or is not yet valid: {why}")
                 }

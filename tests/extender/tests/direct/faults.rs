@@ -7,18 +7,15 @@ use plimsoll_framework::{Extender, ExtenderAnswer, ExtenderCall};
 
 use super::{ask, config, extender, filter, pod, started};
 
-/// What users read; `URL` is the extender's address, and what stands behind `~` is only the beginning.
+/// What users read; `@` is the extender's address, and what stands behind `~` is only the beginning.
 const TEXTS: &[(&str, &str)] = &[
-    ("status:500", "failed filter with extender at URL URL/filter, code 500"),
-    ("status:201", "failed filter with extender at URL URL/filter, code 201"),
-    ("status:204", "failed filter with extender at URL URL/filter, code 204"),
-    (
-        "redirect:302",
-        "failed filter with extender at URL URL/filter, code 302",
-    ),
+    ("status:500", "failed filter with extender at URL @/filter, code 500"),
+    ("status:201", "failed filter with extender at URL @/filter, code 201"),
+    ("status:204", "failed filter with extender at URL @/filter, code 204"),
+    ("redirect:302", "failed filter with extender at URL @/filter, code 302"),
     (
         "redirect:304:/",
-        "failed filter with extender at URL URL/filter, code 304",
+        "failed filter with extender at URL @/filter, code 304",
     ),
     (
         "redirect:307:ftp://x/y",
@@ -29,16 +26,16 @@ const TEXTS: &[(&str, &str)] = &[
         "Post \"http://127.0.0.1:1/z\": dial tcp 127.0.0.1:1: connect: connection refused",
     ),
     ("error:full up", "full up"),
-    ("close", "Post \"URL/filter\": EOF"),
-    ("reset", "Post \"URL/filter\": read: connection reset by peer"),
-    ("lost", "Post \"URL/filter\": read: connection reset by peer"),
+    ("close", "Post \"@/filter\": EOF"),
+    ("reset", "Post \"@/filter\": read: connection reset by peer"),
+    ("lost", "Post \"@/filter\": read: connection reset by peer"),
     (
         "wire:junk\\r\\n\\r\\n",
-        "~Post \"URL/filter\": net/http: HTTP/1.x transport connection broken: malformed HTTP response",
+        "~Post \"@/filter\": net/http: HTTP/1.x transport connection broken: malformed HTTP response",
     ),
     (
         "wire:HTTP/1.1 200 OK\\r\\nContent-Length: abc\\r\\n\\r\\n{}",
-        "~Post \"URL/filter\": net/http: HTTP/1.x transport connection broken",
+        "~Post \"@/filter\": net/http: HTTP/1.x transport connection broken",
     ),
     (
         "wire:HTTP/1.1 200 OK\\r\\nContent-Length: 100\\r\\n\\r\\n{",
@@ -67,10 +64,10 @@ async fn every_fault_is_told_in_the_words_of_kube_scheduler_and_the_next_call_go
     for (fault, expected) in TEXTS {
         python.script("filter", &[fault]).unwrap();
         let text = ask(&extenders, &extender, filter(&["a"])).await.unwrap_err();
-        let expected = expected.replace("URL", &python.url());
+        let expected = expected.replace('@', &python.url());
         match expected.strip_prefix('~') {
             Some(beginning) => assert!(text.starts_with(beginning), "{fault}: {text}"),
-            None => assert_eq!(text, expected.replace("at http", "at URL http"), "{fault}"),
+            None => assert_eq!(text, expected, "{fault}"),
         }
         assert!(
             ask(&extenders, &extender, filter(&["a"])).await.is_ok(),
@@ -168,7 +165,10 @@ async fn a_reply_without_end_costs_no_more_memory_than_is_allowed() {
     python.script("filter", &["huge", "huge:\\u0041"]).unwrap();
     for _ in 0..2 {
         let text = ask(&extenders, &extender, filter(&["a"])).await.unwrap_err();
-        let beginning = format!("the reply of extender at URL {} is longer than 671", python.url());
+        let beginning = format!(
+            "the reply of extender at URL {}/filter is longer than 671",
+            python.url()
+        );
         assert!(text.starts_with(&beginning) && text.ends_with(" bytes"), "{text}");
     }
 }

@@ -5,7 +5,7 @@ use plimsoll_config::{ExtenderConfig, ExtenderTls};
 use plimsoll_extender::HttpExtenders;
 use plimsoll_extender_tests::{Options, PythonExtender, ServingFiles};
 use plimsoll_framework::Extender;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use super::{ask, config, filter, started};
 
@@ -36,6 +36,10 @@ type Authority = CertifiedIssuer<'static, KeyPair>;
 
 fn authority() -> Authority {
     let mut params = CertificateParams::new(vec![]).unwrap();
+    // OpenSSL looks authorities up by name.
+    params
+        .distinguished_name
+        .push(DnType::CommonName, uuid::Uuid::new_v4().to_string());
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
