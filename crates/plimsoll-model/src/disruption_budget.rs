@@ -66,6 +66,7 @@ mod tests {
         }
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "as a budget holds it")]
     fn with_label(operator: Operator, values: &[&str]) -> Option<LabelSelector> {
         Some(LabelSelector {
             match_expressions: vec![LabelRequirement::new("app", operator, values.iter().copied())],

@@ -131,6 +131,7 @@ impl Cycle {
             judged_at: self.judged_at,
             no_nodes: false,
             preemption: None,
+            retry_at: None,
         }
     }
 }

@@ -297,5 +297,6 @@ pub(super) fn no_nodes(cycle: &Cycle) -> Diagnosis {
         judged_at: cycle.judged_at,
         no_nodes: true,
         preemption: None,
+        retry_at: None,
     }
 }

@@ -176,5 +176,6 @@ fn turned_away(cycle: &Cycle, point: &str, status: &Status) -> Outcome {
         judged_at: cycle.judged_at,
         no_nodes: false,
         preemption: None,
+        retry_at: None,
     })
 }

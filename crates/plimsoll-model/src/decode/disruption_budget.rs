@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use compact_str::CompactString;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny};
+use serde::de::Deserializer;
+use serde_json::Value;
 
 use super::{WireMeta, or_default};
 use crate::{DisruptionBudget, LabelSelector};
@@ -42,5 +43,5 @@ struct WireStatus {
     #[serde(default, deserialize_with = "or_default")]
     disruptions_allowed: i32,
     #[serde(default, deserialize_with = "or_default")]
-    disrupted_pods: BTreeMap<CompactString, IgnoredAny>,
+    disrupted_pods: BTreeMap<CompactString, Value>,
 }

@@ -28,6 +28,8 @@ fn spared(budgets: &[Arc<DisruptionBudget>], under_way: &UnderWay, pods: &[Pod])
     stay.map(|(pod, _)| pod.name.name.clone()).collect()
 }
 
+type Case<'a> = (&'a str, &'a [Arc<DisruptionBudget>], &'a [Pod], &'a [&'a str]);
+
 #[test]
 fn pods_stay_whose_eviction_would_violate_a_budget() {
     let web = budget(Some("web"), 1);
@@ -42,10 +44,10 @@ fn pods_stay_whose_eviction_would_violate_a_budget() {
     let going = [of_app("a", "db").terminating().build(), of_app("b", "db").build()];
     let granted = [of_app("granted", "db").build(), of_app("b", "db").build()];
     let elsewhere = [of_app("a", "db").namespace("shop").build()];
-    let cases: [(&str, &[Arc<DisruptionBudget>], &[Pod], &[&str]); 6] = [
+    let cases: [Case<'_>; 6] = [
         (
             "one may go, the most important",
-            &[web.clone(), db.clone()],
+            &[web, db.clone()],
             &several,
             &["b", "d"],
         ),

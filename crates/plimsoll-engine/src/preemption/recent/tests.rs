@@ -34,7 +34,7 @@ fn remembered(victims: &[Pod], beside: &[Pod]) -> Recent {
 
 fn bar(recent: &Recent, preemptor: &Pod, lower: &[Pod], now: Moment) -> Option<Bar> {
     let barred = recent.against(preemptor, now);
-    barred.judge("n1", lower.iter()).map(|(bar, _)| bar)
+    barred.judge("n1", &lower.iter()).map(|(bar, _)| bar)
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_node_with_a_replacement_of_a_victim_is_barred() {
             None,
         ),
         ("the victim itself", &next, evicted.clone(), None),
-        ("one that was there before", &next, sibling.clone(), None),
+        ("one that was there before", &next, sibling, None),
     ];
     for (case, preemptor, lower, expected) in cases {
         // The victim is still there, so that it cannot have been for nothing yet.
@@ -125,7 +125,8 @@ fn evictions_that_did_not_help_are_not_followed_by_others_there() {
         "not over yet, or failed"
     );
     let barred = recent.against(&same, at(1));
-    assert_eq!(barred.judge("n2", all_gone.iter()), None, "another node");
+    assert!(!barred.is_empty() && recent.against(&pod("p").build(), at(1)).is_empty());
+    assert_eq!(barred.judge("n2", &all_gone.iter()), None, "another node");
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn a_bar_ends_with_the_last_window_that_speaks_for_it() {
     let replacement = [made_by("w", "rs").build()];
     let until = |recent: &Recent, now| {
         let barred = recent.against(&preemptor, now);
-        barred.judge("n1", replacement.iter()).map(|(_, until)| until)
+        barred.judge("n1", &replacement.iter()).map(|(_, until)| until)
     };
     assert_eq!(until(&recent, at(599)), Some(at(600)));
     assert_eq!(until(&recent, at(600)), None);
@@ -145,6 +146,15 @@ fn a_bar_ends_with_the_last_window_that_speaks_for_it() {
     assert_eq!(until(&recent, at(301)), Some(at(900)));
     assert_eq!(until(&recent, at(899)), Some(at(900)));
     assert_eq!(until(&recent, at(900)), None);
+}
+
+#[test]
+fn the_pods_message_says_what_speaks_against_nodes() {
+    assert_eq!(
+        Bar::Replaced.reason(),
+        "Replacements of pods evicted for this pod are back"
+    );
+    assert_eq!(Bar::NoGain.reason(), "Evictions there did not help this pod");
 }
 
 #[test]
@@ -265,7 +275,7 @@ proptest! {
                     let preemptor = made_by(&format!("p{number}"), &format!("app{app}")).priority(10).build();
                     let name = format!("n{node}");
                     let there = nodes[node].iter().map(|resident| &resident.pod);
-                    let barred = recent.against(&preemptor, now).judge(&name, there.clone());
+                    let barred = recent.against(&preemptor, now).judge(&name, &there);
                     let repeats = |resident: &Resident| {
                         done.iter().any(|done| done.is_repeated_by(app, node, now, resident))
                     };
