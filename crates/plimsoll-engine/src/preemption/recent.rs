@@ -223,7 +223,11 @@ impl Barred<'_> {
 
     /// Why the node is no candidate, if so, and until when. `lower` are the pods on it whose priority is below the
     /// preemptor's.
-    pub(crate) fn judge<'p>(&self, node: &str, lower: &(impl Iterator<Item = &'p Pod> + Clone)) -> Option<(Bar, Moment)> {
+    pub(crate) fn judge<'p>(
+        &self,
+        node: &str,
+        lower: &(impl Iterator<Item = &'p Pod> + Clone),
+    ) -> Option<(Bar, Moment)> {
         let here = self.preemptions.iter().filter(|preemption| preemption.node == node);
         let bars = here.filter_map(|preemption| Some((self.bar(preemption, lower.clone())?, preemption.until)));
         // The node is a candidate again when nothing speaks against it any more.
