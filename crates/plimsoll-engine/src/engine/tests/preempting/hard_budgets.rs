@@ -98,7 +98,9 @@ fn a_status_that_lags_behind_a_pod_that_is_gone_allows_nothing_more() {
     let mut cluster = Cluster::with_nodes(hard(), &["n1", "n2"]);
     cluster.set_budget("b", "web", 1, &[]);
     let pods = [web("a", "n1"), web("b", "n2")].map(|pod| Arc::new(pod.build()));
-    pods.iter().for_each(|pod| cluster.add(pod));
+    for pod in &pods {
+        cluster.add(pod);
+    }
     let first = cluster.refuse_built(wanting("p")).preemption.unwrap();
     cluster.apply(Delta::PodDeleted(Arc::clone(&first.victims[0].pod)));
     // p has its node: it does not keep q from the other one.
