@@ -43,9 +43,10 @@ pub(crate) fn dial_failure(error: &(dyn Error + 'static), address: &str) -> Conn
             "no address associated",
             "name does not resolve",
         ];
-        let text = match unknown.iter().any(|words| text.to_lowercase().contains(words)) {
-            true => "no such host".to_owned(),
-            false => text,
+        let text = if unknown.iter().any(|words| text.to_lowercase().contains(words)) {
+            "no such host".to_owned()
+        } else {
+            text
         };
         return ConnectFailure(format!("dial tcp: lookup {host}: {text}"));
     }

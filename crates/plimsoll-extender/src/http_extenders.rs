@@ -23,8 +23,11 @@ const CLIENTS: usize = 64;
 /// Cheap to clone; clones share the connections.
 #[derive(Debug, Clone, Default)]
 pub struct HttpExtenders {
-    clients: Arc<Mutex<Vec<(Reached, Arc<ExtenderClient>)>>>,
+    clients: Arc<Mutex<Vec<Known>>>,
 }
+
+/// An extender that was called before. The one called last comes first.
+type Known = (Reached, Arc<ExtenderClient>);
 
 /// Everything that connections to an extender depend on.
 #[derive(Debug, Clone, PartialEq, Eq)]

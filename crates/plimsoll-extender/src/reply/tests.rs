@@ -4,8 +4,8 @@ use super::filter::FilterReply;
 use super::*;
 use crate::json::Scanner;
 
-fn names(names: &[&str]) -> Option<Vec<compact_str::CompactString>> {
-    Some(names.iter().map(|name| (*name).into()).collect())
+fn names(names: &[&str]) -> Vec<compact_str::CompactString> {
+    names.iter().map(|name| (*name).into()).collect()
 }
 
 fn filtered(json: &str) -> FilterReply {
@@ -13,14 +13,10 @@ fn filtered(json: &str) -> FilterReply {
 }
 
 /// What Go's decoder says about each of these, as measured with `encoding/json` of Go 1.26 over the types of
-/// kube-scheduler 1.36: about a filter's reply, priorities, a binding's result and a preemption's.
+/// kube-scheduler 1.36.
 #[test]
-fn values_of_the_wrong_kind_are_told_in_the_words_of_go() {
-    let error = |error: Result<(), ReplyError>| error.unwrap_err().to_string();
-    let filter = |json: &str| error(filter_reply(json.as_bytes()).map(drop));
-    let priorities = |json: &str| error(host_priorities(json.as_bytes()).map(drop));
-    let binding = |json: &str| error(binding_error(json.as_bytes()).map(drop));
-    let preemption = |json: &str| error(preemption_reply(json.as_bytes()).map(drop));
+fn values_of_the_wrong_kind_in_a_filters_reply_are_told_in_the_words_of_go() {
+    let filter = |json: &str| filter_reply(json.as_bytes()).unwrap_err().to_string();
     let cases = [
         (filter("[]"), "array into Go value of type v1.ExtenderFilterResult"),
         (filter(" 1"), "number into Go value of type v1.ExtenderFilterResult"),
@@ -66,6 +62,19 @@ fn values_of_the_wrong_kind_are_told_in_the_words_of_go() {
             filter(r#"{"Nodes":{"items":[{"metadata":{"name":1}}]}}"#),
             "number into Go struct field ObjectMeta.Nodes.items.metadata.name of type string",
         ),
+    ];
+    for (error, expected) in cases {
+        assert_eq!(error, format!("json: cannot unmarshal {expected}"));
+    }
+}
+
+#[test]
+fn values_of_the_wrong_kind_in_other_replies_are_told_in_the_words_of_go() {
+    let error = |error: Result<(), ReplyError>| error.unwrap_err().to_string();
+    let priorities = |json: &str| error(host_priorities(json.as_bytes()).map(drop));
+    let binding = |json: &str| error(binding_error(json.as_bytes()).map(drop));
+    let preemption = |json: &str| error(preemption_reply(json.as_bytes()).map(drop));
+    let cases = [
         (priorities("{}"), "object into Go value of type v1.HostPriorityList"),
         (priorities("[[]]"), "array into Go value of type v1.HostPriority"),
         (
@@ -134,8 +143,8 @@ fn a_filters_reply_is_read_as_go_reads_it() {
         r#"{"nodes":{"Items":[{"Metadata":{"Name":"a"}},null,{"metadata":null,"spec":{"name":"x"}}],"metadata":{"items":[]}},
             "NODENAMES":["b",null],"failednodes":{"c":"no","d":null},"FailedAndUnresolvableNodes":{"e":"never"},"error":"e"}"#,
     );
-    assert_eq!(all.nodes, names(&["a", "", ""]));
-    assert_eq!(all.node_names, names(&["b", ""]));
+    assert_eq!(all.nodes, Some(names(&["a", "", ""])));
+    assert_eq!(all.node_names, Some(names(&["b", ""])));
     let failed: Vec<_> = all
         .failed
         .iter()
@@ -150,7 +159,7 @@ fn a_filters_reply_is_read_as_go_reads_it() {
 fn the_last_of_equal_keys_wins_and_maps_add_up() {
     assert_eq!(
         filtered(r#"{"NodeNames":["a"],"nodenames":["b"]}"#).node_names,
-        names(&["b"])
+        Some(names(&["b"]))
     );
     assert_eq!(filtered(r#"{"NodeNames":["a"],"nodenames":null}"#).node_names, None);
     assert_eq!(filtered(r#"{"Error":"e","error":"f","ERROR":null}"#).error, "f");

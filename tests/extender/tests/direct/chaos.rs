@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream;
@@ -77,7 +77,7 @@ async fn ten_thousand_calls_with_faults_all_end_and_leave_nothing_behind() {
     let ended = |index: usize| {
         let (extenders, extender) = (&extenders, &extender);
         async move {
-            let asked = Instant::now();
+            let asked = tokio::time::Instant::now();
             let answer = ask(extenders, extender, call(index)).await;
             assert!(asked.elapsed() < 3 * LIMIT, "{answer:?} after {:?}", asked.elapsed());
             if let Err(text) = &answer {

@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use plimsoll_config::{ExtenderConfig, GoDuration};
 use plimsoll_extender::HttpExtenders;
@@ -101,7 +101,7 @@ async fn odd_replies_that_go_takes_are_taken() {
         ),
     ] {
         python.script("filter", &[oddity]).unwrap();
-        let asked = Instant::now();
+        let asked = tokio::time::Instant::now();
         let answer = ask(&extenders, &extender, filter(&["a"])).await;
         let Ok(ExtenderAnswer::Filtered { nodes, .. }) = answer else {
             unreachable!("{oddity}: {answer:?}");
@@ -151,7 +151,7 @@ async fn no_call_takes_longer_than_its_limit() {
     let body = "context deadline exceeded (Client.Timeout or context cancellation while reading body)".to_owned();
     for (fault, expected) in [("hang:5", &head), ("late:5", &head), ("drip:0.1", &body)] {
         python.script("filter", &[fault]).unwrap();
-        let asked = Instant::now();
+        let asked = tokio::time::Instant::now();
         let text = ask(&extenders, &hurried, filter(&["a"])).await.unwrap_err();
         assert_eq!(text, *expected, "{fault}");
         assert!(asked.elapsed() < Duration::from_secs(3), "{fault}");
