@@ -19,6 +19,7 @@ use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 
 mod attempt;
 mod claiming;
+mod extending;
 mod membership;
 mod permitting;
 mod reconfigure;

@@ -85,6 +85,10 @@ impl Ledger {
         self.pods.get(uid)?.hold.as_ref().map(|hold| hold.claim)
     }
 
+    pub(crate) fn node(&self, name: &str) -> Option<&Arc<Node>> {
+        self.nodes.get(name)
+    }
+
     pub(crate) fn set_node(&mut self, node: &Arc<Node>) {
         self.columns.set_node(node);
         self.order.set(node);
