@@ -160,7 +160,10 @@ fn extenders_are_asked_one_after_the_other_about_what_the_last_one_left() {
     let mut cluster = cluster(&[extender("a", filters), extender("b", filters)]);
     cluster.add_node("full", 1);
     let step = begin(&mut cluster, &pod("p", 100));
-    assert_eq!(asked(step), ("a".into(), "filter", vec!["n1".into(), "n2".into(), "n3".into()]));
+    assert_eq!(
+        asked(step),
+        ("a".into(), "filter", vec!["n1".into(), "n2".into(), "n3".into()])
+    );
     let step = answer(&mut cluster, keeps(&["n2", "n1"]));
     assert_eq!(asked(step), ("b".into(), "filter", vec!["n1".into(), "n2".into()]));
     let placement = placed(answer(&mut cluster, keeps(&["n1"])));
@@ -210,7 +213,12 @@ fn reasons_are_counted_like_those_of_filters_and_nodes_left_out_without_a_word_a
     begin(&mut cluster, &pod("p", 100));
     let said = says(
         &[],
-        &[("n1", "no device"), ("n2", "no device"), ("unheard-of", "?"), ("full", "?")],
+        &[
+            ("n1", "no device"),
+            ("n2", "no device"),
+            ("unheard-of", "?"),
+            ("full", "?"),
+        ],
         &[("n2", "broken"), ("n4", "no device")],
     );
     let diagnosis = refused(answer(&mut cluster, said));
@@ -235,7 +243,10 @@ fn what_could_help_a_node_is_what_the_extender_says() {
     let seen = seen.lock().unwrap();
     let codes: Vec<_> = seen.iter().map(|(node, code)| (node.as_str(), *code)).collect();
     let unresolvable = Code::UnschedulableAndUnresolvable;
-    assert_eq!(codes, [("n1", Code::Unschedulable), ("n2", unresolvable), ("n3", unresolvable)]);
+    assert_eq!(
+        codes,
+        [("n1", Code::Unschedulable), ("n2", unresolvable), ("n3", unresolvable)]
+    );
 }
 
 /// A post-filter that notes the code of each node.
@@ -248,7 +259,12 @@ impl Plugin for Noting {
 }
 
 impl PostFilter for Noting {
-    fn post_filter(&self, cycle: CycleContext<'_>, _: &mut CycleState, rejections: Rejections<'_>) -> PostFilterOutcome {
+    fn post_filter(
+        &self,
+        cycle: CycleContext<'_>,
+        _: &mut CycleState,
+        rejections: Rejections<'_>,
+    ) -> PostFilterOutcome {
         let nodes = cycle.columns.nodes().iter();
         let codes = nodes.map(|node| (cycle.columns.name(node).to_owned(), rejections.code_of(node)));
         self.0.lock().unwrap().extend(codes);
@@ -377,9 +393,19 @@ fn extenders_see_only_the_sampled_nodes() {
         cluster.add_node(&format!("n{number}"), 1000);
     }
     let step = begin(&mut cluster, &pod("p", 100));
-    assert_eq!(asked(step).2.len(), 100, "an extender chooses, so that one node will not do");
-    let without = Cluster::new(asking(&[extender("a", |_| ())]).build());
-    assert!(!without.engine.is_waiting());
+    assert_eq!(
+        asked(step).2.len(),
+        100,
+        "an extender chooses, so that one node will not do"
+    );
+    placed(answer(&mut cluster, keeps(&["n7"])));
+    let profile = asking(&[extender("a", binds(false))]).with(|profile| {
+        profile.percentage_of_nodes_to_score = Some(10);
+        profile.score.clear();
+    });
+    cluster.reconfigure(profile.build());
+    let placement = cluster.place(&pod("q", 100));
+    assert_eq!(placement.feasible_nodes, 1, "nobody chooses");
 }
 
 #[test]
