@@ -85,9 +85,6 @@ pub enum RunError {
     /// There is no valid configuration.
     #[error(transparent)]
     Config(#[from] ConfigSourceError),
-    /// To leave an extender out would be to place pods otherwise than it wants.
-    #[error("extender {0:?} is configured, and this version of Plimsoll does not call extenders yet")]
-    ExtenderNotYet(String),
     /// The configuration cannot be written where it should be.
     #[error("open {}: {}", path.display(), lower(cause))]
     WriteConfig {

@@ -9,7 +9,7 @@ use plimsoll_framework::Profile;
 
 use super::config_file::{self, Content};
 use super::{RunError, Scheduler, join, test_panic};
-use crate::config_source::{ConfigOptions, ConfigSource, ConfigSourceError, LoadedConfig, POLICY_KEY, first_extender};
+use crate::config_source::{ConfigOptions, ConfigSource, ConfigSourceError, LoadedConfig, POLICY_KEY};
 
 /// From this `-v` on the configuration is logged.
 const TELL_CONFIG: i32 = 2;
@@ -45,9 +45,6 @@ impl Loader {
         let election = &loaded.config.leader_election;
         if election.leader_elect {
             election.validate_lock().map_err(RunError::ResourceLock)?;
-        }
-        if let Some(url) = first_extender(&loaded.config) {
-            return Err(RunError::ExtenderNotYet(url.to_owned()));
         }
         let profiles = self.scheduler.assemble(&loaded.config)?;
         Ok((loaded, profiles))
