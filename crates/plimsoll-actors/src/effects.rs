@@ -52,6 +52,11 @@ impl Effects {
         self.performers.insert(plugin, performer);
     }
 
+    /// Whether there is a performer for this plugin.
+    pub fn has(&self, plugin: &str) -> bool {
+        self.performers.contains_key(plugin)
+    }
+
     pub(crate) fn perform(&self, effect: Effect) -> BoxFuture<'static, EffectReply> {
         self.perform_with(effect, |performer, request| performer.perform(request))
     }

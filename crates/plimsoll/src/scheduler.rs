@@ -2,6 +2,7 @@
 
 mod builder;
 mod config_file;
+mod extenders;
 mod identity;
 mod loading;
 mod reload;
@@ -85,6 +86,9 @@ pub enum RunError {
     /// There is no valid configuration.
     #[error(transparent)]
     Config(#[from] ConfigSourceError),
+    /// An extender could not be called as it is configured: most often, a certificate is missing.
+    #[error("couldn't build extenders: {0}")]
+    Extenders(String),
     /// The configuration cannot be written where it should be.
     #[error("open {}: {}", path.display(), lower(cause))]
     WriteConfig {
@@ -231,6 +235,7 @@ impl Scheduler {
             self.registry.add(test_panic::NAME, move |_| Ok(extensions.clone()));
             self.joining.push(PluginRef::new(test_panic::NAME, 0));
         }
+        extenders::add_to(&mut self.effects);
         let (effects, permits) = (self.effects.clone(), self.permits.clone());
         let loader = Loader {
             scheduler: self,
@@ -239,7 +244,7 @@ impl Scheduler {
         };
         let clock = SystemClock;
         let content = loader.read(&options.access, clock).await?;
-        let (complete, profiles) = loader.load(&content.text)?;
+        let (complete, profiles) = loader.load(&content.text).await?;
         loader.tell(&complete, options.logging.verbosity);
         let LoadedConfig { config, kind, .. } = complete;
         if let Some(path) = options.write_config_to {
