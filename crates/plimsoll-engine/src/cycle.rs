@@ -1,4 +1,3 @@
-use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -12,14 +11,17 @@ use plimsoll_model::{Moment, Pod, Seq};
 
 use crate::nominations::Contender;
 use crate::plan::Plan;
+pub(crate) use dry_run::LiveFilters;
 use extending::Extending;
+pub(crate) use post_filtering::PostFiltering;
 
 mod contested;
+mod dry_run;
 mod explain;
 mod extending;
-mod post_filter;
+mod post_filtering;
 mod sampling;
-mod scoring;
+pub(crate) mod scoring;
 
 /// Which nodes a filter pass looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub(crate) enum Awaited {
     Extender(Scope, usize),
     /// The scores of these extenders.
     Priorities(Vec<Arc<Extender>>),
+    /// Whom the extender at this position would have evicted.
+    Victims(usize),
 }
 
 /// What the pre-filters made of the pod.
@@ -77,6 +81,7 @@ pub(crate) struct Cycle {
     tally: HashMap<Verdict, usize, FixedState>,
     scoring: scoring::Buffers,
     extending: Extending,
+    pub(crate) post_filtering: PostFiltering,
 }
 
 impl Cycle {
@@ -101,6 +106,7 @@ impl Cycle {
             tally: HashMap::with_hasher(FixedState::default()),
             scoring: scoring::Buffers::default(),
             extending: Extending::default(),
+            post_filtering: PostFiltering::default(),
         }
     }
 
@@ -110,6 +116,7 @@ impl Cycle {
         self.plan = plan;
         self.begun_at = now;
         self.awaits = None;
+        self.post_filtering = PostFiltering::default();
         self.state = CycleState::new();
     }
 
@@ -238,7 +245,7 @@ impl Cycle {
     /// Runs the filters with these numbers, those that are not to be skipped.
     fn run_filters(
         &self,
-        filters: Range<usize>,
+        filters: impl IntoIterator<Item = usize>,
         verdicts: &mut Verdicts,
         columns: &Columns,
         now: Moment,

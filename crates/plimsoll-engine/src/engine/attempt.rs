@@ -21,6 +21,12 @@ pub(super) enum Stage {
     Extenders(Scope, usize),
     /// Who is left?
     Sift(Scope),
+    /// Nobody is: the post-filters have their try, one by one.
+    PostFilter,
+    /// Preemption has candidates: extenders that have a say in them, from this position on.
+    AskAboutVictims(usize),
+    /// All have: choose one.
+    Victims,
     /// Several are: score.
     Rank,
     /// All scores are there: choose.
@@ -98,6 +104,7 @@ impl Engine {
                 self.hear_priorities(cycle, &asked, reply, out);
                 Ok(Stage::Choose)
             }
+            Awaited::Victims(position) => Ok(self.hear_about_victims(cycle, position, reply, out)),
         }
     }
 
@@ -144,6 +151,12 @@ impl Engine {
                 Nomination::Set(node) => self.nominations.set(&cycle.pod, node.clone()),
             }
         }
+        if let Outcome::Unschedulable(Diagnosis {
+            preemption: Some(plan), ..
+        }) = &outcome
+        {
+            self.settle_plan(plan, cycle.post_filtering.terms, now);
+        }
         self.verdicts.extend(cycle.state.take_permit_verdicts());
         self.spare = Some(cycle);
         self.release_held(now, out);
@@ -158,6 +171,9 @@ impl Engine {
             Stage::Effects(scope, position) => self.effects(cycle, scope, position, now),
             Stage::Extenders(scope, position) => self.ask_extenders(cycle, scope, position),
             Stage::Sift(scope) => self.sift(cycle, scope, now),
+            Stage::PostFilter => self.post_filter(cycle, now),
+            Stage::AskAboutVictims(position) => self.ask_about_victims(cycle, position),
+            Stage::Victims => self.take_victims(cycle),
             Stage::Rank => self.rank(cycle, now),
             Stage::Choose => self.choose(cycle),
             Stage::Settle(choice) => self.settle(cycle, choice, now, out),
@@ -173,9 +189,9 @@ impl Engine {
             Look::Candidates => Flow::Go(Stage::Filter(self.first_scope(cycle))),
             Look::Rejected(status) => {
                 let columns = self.ledger.columns();
-                let mut diagnosis = cycle.explain_rejection(&status, columns);
-                cycle.post_filter(&mut diagnosis, Some(&status), columns, now);
-                Flow::Done(Outcome::Unschedulable(diagnosis))
+                let diagnosis = cycle.explain_rejection(&status, columns);
+                cycle.begin_post_filters(diagnosis, Some(status));
+                Flow::Go(Stage::PostFilter)
             }
             Look::Failed(message) => Flow::Done(failed(cycle, message)),
         }
@@ -255,9 +271,9 @@ impl Engine {
             (Scope::All, _, Some(_)) => Flow::Go(Stage::Rank),
             (Scope::All, _, None) => {
                 let columns = self.ledger.columns();
-                let mut diagnosis = cycle.explain(columns, now);
-                cycle.post_filter(&mut diagnosis, None, columns, now);
-                Flow::Done(Outcome::Unschedulable(diagnosis))
+                let diagnosis = cycle.explain(columns, now);
+                cycle.begin_post_filters(diagnosis, None);
+                Flow::Go(Stage::PostFilter)
             }
         }
     }
@@ -326,6 +342,8 @@ pub(super) fn no_nodes(cycle: &Cycle) -> Diagnosis {
         nominate: Nomination::Clear,
         judged_at: cycle.judged_at,
         no_nodes: true,
+        preemption_tried: false,
         preemption: None,
+        retry_at: None,
     }
 }

@@ -3,13 +3,17 @@
 use std::sync::Arc;
 
 use plimsoll_framework::{
-    EXTENDER, Effect, EffectReply, Extender, ExtenderAnswer, ExtenderCall, ExtenderNodes, ExtenderRequest, shortened,
+    Code, EXTENDER, Effect, EffectReply, Extender, ExtenderAnswer, ExtenderCall, ExtenderChoice, ExtenderNodes,
+    ExtenderRequest, ExtenderVictims, Nomination, shortened,
 };
+use plimsoll_model::Pod;
 
 use super::Engine;
 use super::attempt::{Flow, Stage};
+use super::preempting::said;
 use crate::Notice;
 use crate::cycle::{Awaited, Cycle, Scope};
+use crate::preemption::Candidate;
 
 impl Engine {
     /// Asks the next extender, from this position on, which of the nodes that are left will do.
@@ -110,6 +114,121 @@ impl Engine {
                 Err(error) => out.push(ignored(cycle, extender, "prioritize", error)),
             }
         }
+    }
+
+    /// Asks the next extender, from this position on, whom it would have evicted.
+    pub(super) fn ask_about_victims(&self, cycle: &mut Cycle, position: usize) -> Flow {
+        let plan = Arc::clone(&cycle.plan);
+        let pod = Arc::clone(&cycle.pod);
+        let candidates = &cycle.post_filtering.candidates;
+        let mut wanted = plan
+            .extenders(&pod)
+            .filter(|(at, extender)| *at >= position && extender.preempts());
+        let next = wanted.next();
+        let Some((position, extender)) = next.filter(|_| !candidates.is_empty()) else {
+            return Flow::Go(Stage::Victims);
+        };
+        let candidates = candidates.iter().map(|candidate| ExtenderVictims {
+            node: candidate.node.clone(),
+            pods: candidate.victims.clone(),
+            violations: candidate.violations,
+        });
+        let call = ExtenderCall::Preempt {
+            pod: Arc::clone(&pod),
+            candidates: candidates.collect(),
+        };
+        cycle.awaits = Some(Awaited::Victims(position));
+        Flow::Wait(effect([(extender, call)]))
+    }
+
+    /// The extender at this position says what is left of the candidates, or failed.
+    pub(super) fn hear_about_victims(
+        &self,
+        cycle: &mut Cycle,
+        position: usize,
+        reply: EffectReply,
+        out: &mut Vec<Notice>,
+    ) -> Stage {
+        let next = Stage::AskAboutVictims(position + 1);
+        let Some(extender) = cycle.plan.profile.extenders.get(position).map(Arc::clone) else {
+            return next;
+        };
+        let [answer] = answers(reply);
+        let candidates = answer.and_then(|answer| match answer {
+            ExtenderAnswer::Preempted(choices) => self.candidates_left(cycle, &extender, &choices),
+            other => Err(out_of_place(&other)),
+        });
+        match candidates {
+            Ok(candidates) => {
+                cycle.post_filtering.candidates = candidates;
+                next
+            }
+            Err(error) if extender.ignorable() => {
+                out.push(ignored(cycle, &extender, "preempt", error));
+                next
+            }
+            Err(error) => {
+                cycle.heed(said(Nomination::Keep, Code::Error, &error), None);
+                Stage::PostFilter
+            }
+        }
+    }
+
+    /// The candidates as the extender has them. It chooses among those that it was told of, and may have other pods evicted
+    /// there, as long as they are less important than the one that room is made for.
+    fn candidates_left(
+        &self,
+        cycle: &Cycle,
+        extender: &Extender,
+        choices: &[ExtenderChoice],
+    ) -> Result<Vec<Candidate>, String> {
+        let left = choices.iter().map(|choice| {
+            let known = &cycle.post_filtering.candidates;
+            if !known.iter().any(|candidate| candidate.node == choice.node) {
+                return Err(format!("nodeinfo not found for node name {:?}", choice.node.as_str()));
+            }
+            Ok(Candidate {
+                node: choice.node.clone(),
+                victims: self.victims_named(cycle, extender, choice)?,
+                violations: choice.violations,
+            })
+        });
+        let mut left = left.collect::<Result<Vec<Candidate>, String>>()?;
+        if extender.ignorable() {
+            left.retain(|candidate| !candidate.victims.is_empty());
+        }
+        match left.iter().find(|candidate| candidate.victims.is_empty()) {
+            Some(candidate) => {
+                let node = candidate.node.as_str();
+                Err(format!("expected at least one victim pod on node {node:?}"))
+            }
+            None => Ok(left),
+        }
+    }
+
+    fn victims_named(
+        &self,
+        cycle: &Cycle,
+        extender: &Extender,
+        choice: &ExtenderChoice,
+    ) -> Result<Vec<Arc<Pod>>, String> {
+        let less_important: Vec<Arc<Pod>> = self
+            .ledger
+            .guests_below(&choice.node, cycle.pod.priority())
+            .map(|guest| guest.pod)
+            .collect();
+        let named = choice.pods.iter().map(|uid| {
+            let there = less_important.iter().find(|pod| pod.uid == *uid);
+            // kube-scheduler's words, `&{}` included.
+            there.map(Arc::clone).ok_or_else(|| {
+                format!(
+                    "extender: {} claims to preempt pod (UID: &{{{uid}}}) on node: {}, but the pod is not found on that node",
+                    extender.url(),
+                    choice.node
+                )
+            })
+        });
+        named.collect()
     }
 
     fn nodes_for(&self, extender: &Extender, cycle: &Cycle) -> ExtenderNodes {
