@@ -89,8 +89,9 @@ impl ThroughExtenders {
             plugin: EXTENDER,
             request: Box::new(vec![request]),
         };
-        let calling = self.effects.perform_while(effect, self.gate());
-        let calling = AssertUnwindSafe(calling).catch_unwind();
+        let (effects, gate) = (self.effects.clone(), self.gate());
+        // A panic in the call, before its first wait included, is an answer too.
+        let calling = AssertUnwindSafe(async move { effects.perform_while(effect, gate).await }).catch_unwind();
         let over = self.token.cancellation();
         self.calls.spawn(async move {
             let Some(called) = over.run_until_cancelled_owned(calling).await else {
