@@ -404,6 +404,7 @@ fn absorb<T: Stored>(
                 undecodable,
                 version,
                 history_began_anew,
+                raw: _,
             } => {
                 if history_began_anew {
                     return Err(HistoryBeganAnew {

@@ -47,8 +47,8 @@ impl RawPolicies {
 
     /// Waits until more is wanted than this, as far as `part` of a policy is concerned.
     pub(super) async fn exceed(&mut self, kept: RawPolicy, part: fn(RawPolicy) -> RawPolicy) {
-        let grown = self.0.wait_for(|policy| !kept.covers(part(*policy))).await;
-        if grown.is_err() {
+        let nobody_asks = self.0.wait_for(|policy| !kept.covers(part(*policy))).await.is_err();
+        if nobody_asks {
             // Nobody is left who could ask for more.
             std::future::pending::<()>().await;
         }
