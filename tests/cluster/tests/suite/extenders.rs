@@ -51,7 +51,7 @@ fn container() -> Value {
         "envFrom": [{ "prefix": "P_", "configMapRef": { "name": "cm" } }],
         "ports": [{ "name": "web", "containerPort": 80 }],
         "resources": {
-            "requests": { "cpu": "0.1", "memory": "100e6", "ephemeral-storage": "1Gi" },
+            "requests": { "cpu": "0.1", "memory": "100e6" },
             "limits": { "memory": "128Mi" },
         },
         "livenessProbe": { "httpGet": { "path": "/live", "port": "web" }, "periodSeconds": 3 },
