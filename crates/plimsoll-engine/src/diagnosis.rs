@@ -1,5 +1,5 @@
 use plimsoll_framework::Nomination;
-use plimsoll_model::Seq;
+use plimsoll_model::{Moment, Seq};
 
 use crate::PreemptionPlan;
 
@@ -18,8 +18,12 @@ pub struct Diagnosis {
     pub judged_at: Seq,
     /// There are no nodes: the pod returns with error backoff, and nothing is logged as an error.
     pub no_nodes: bool,
+    /// Preemption was tried, whatever came of it.
+    pub preemption_tried: bool,
     /// Whom to evict so that the pod gets room on the node that it is nominated to.
     pub preemption: Option<PreemptionPlan>,
+    /// When the pod is to be tried again even if nothing happens: something that spoke against a node is over then.
+    pub retry_at: Option<Moment>,
 }
 
 /// The reason given in the pod's condition.
