@@ -36,9 +36,8 @@ impl ExtenderCall {
 
 /// Serves `/whole/<verb>`, which takes and gives whole objects, and `/names/<verb>`, which takes and gives names.
 ///
-/// Every node is fit and equally good, no candidate of a preemption is changed, and no pod is ever bound, so that the
-/// cluster stays as it is. Of a pod called `unfit…` the extender of names says that no node is fit, and that nobody is to be
-/// evicted.
+/// Every node is fit and equally good, no pod is ever bound, and the extender of names lets nobody be evicted, so that the
+/// cluster stays as it is.
 #[derive(Debug)]
 pub struct ExtenderRecorder {
     calls: Arc<Mutex<Vec<ExtenderCall>>>,
@@ -122,22 +121,16 @@ async fn record(
 }
 
 fn answer(call: &ExtenderCall) -> Value {
-    let refuses = call.extender == "names" && call.pod().starts_with("unfit");
     let body = &call.body;
     match (call.verb.as_str(), call.extender.as_str()) {
         ("filter", "whole") => json!({ "Nodes": body["Nodes"] }),
-        ("filter", _) if refuses => {
-            let failed = names(body).into_iter().map(|name| (name, json!("not today")));
-            json!({ "NodeNames": [], "FailedNodes": failed.collect::<serde_json::Map<_, _>>() })
-        }
         ("filter", _) => json!({ "NodeNames": names(body) }),
         ("prioritize", _) => {
             let scores = names(body).into_iter().map(|name| json!({ "Host": name, "Score": 1 }));
             scores.collect()
         }
-        ("preempt", _) if refuses => json!({ "NodeNameToMetaVictims": {} }),
         ("preempt", "whole") => json!({ "NodeNameToMetaVictims": identities(&body["NodeNameToVictims"]) }),
-        ("preempt", _) => json!({ "NodeNameToMetaVictims": body["NodeNameToMetaVictims"] }),
+        ("preempt", _) => json!({ "NodeNameToMetaVictims": {} }),
         ("bind", _) => json!({ "Error": "nobody is bound" }),
         _ => json!({ "Error": "an unknown verb" }),
     }

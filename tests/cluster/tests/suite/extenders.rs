@@ -11,17 +11,15 @@ use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(40);
 
-/// What each extender is asked about two pods: one that it lets be scored and bound, and one for which it finds no node.
+/// What each extender is asked about two pods: one that can be placed, and one for which somebody has to go.
 const CALLS: &[(&str, &str, &str)] = &[
     ("whole", "filter", "scored"),
     ("names", "filter", "scored"),
     ("whole", "prioritize", "scored"),
     ("names", "prioritize", "scored"),
     ("whole", "bind", "scored"),
-    ("whole", "filter", "unfit"),
-    ("names", "filter", "unfit"),
-    ("whole", "preempt", "unfit"),
-    ("names", "preempt", "unfit"),
+    ("whole", "preempt", "crowded"),
+    ("names", "preempt", "crowded"),
 ];
 
 fn config(url: &str) -> String {
@@ -39,7 +37,7 @@ fn config(url: &str) -> String {
 }
 
 /// A container that uses about everything that schedulers do not look at.
-fn container() -> Value {
+fn container(cpu: &str) -> Value {
     json!({
         "name": "main", "image": "registry.example/main@sha256:0123", "command": ["/bin/sh", "-c"],
         "args": ["exec sleep \"$TIME\" # <&> \u{2028} ünïcödé"], "workingDir": "/srv",
@@ -51,7 +49,7 @@ fn container() -> Value {
         "envFrom": [{ "prefix": "P_", "configMapRef": { "name": "cm" } }],
         "ports": [{ "name": "web", "containerPort": 80 }],
         "resources": {
-            "requests": { "cpu": "0.1", "memory": "100e6" },
+            "requests": { "cpu": cpu, "memory": "100e6" },
             "limits": { "memory": "128Mi" },
         },
         "livenessProbe": { "httpGet": { "path": "/live", "port": "web" }, "periodSeconds": 3 },
@@ -64,9 +62,9 @@ fn container() -> Value {
     })
 }
 
-fn rich(name: &str, more: Value) -> Value {
+fn rich(name: &str, cpu: &str, more: Value) -> Value {
     let mut spec = json!({
-        "containers": [container()],
+        "containers": [container(cpu)],
         "initContainers": [{ "name": "side", "image": "side", "restartPolicy": "Always", "startupProbe": { "tcpSocket": { "port": 1 } } }],
         "volumes": [
             { "name": "tmp", "emptyDir": { "medium": "Memory", "sizeLimit": "1Mi" } },
@@ -114,7 +112,12 @@ fn rich(name: &str, more: Value) -> Value {
 async fn fill(cluster: &Cluster<'_>) -> anyhow::Result<()> {
     let class = json!({ "metadata": { "name": "high" }, "value": 1000 });
     cluster.create::<PriorityClass>(class).await?;
-    let nodes = ["n1", "n2"].map(|name| node(name).label("kubernetes.io/os", "linux").label("disk", "ssd"));
+    let nodes = ["n1", "n2"].map(|name| {
+        node(name)
+            .cpu("4")
+            .label("kubernetes.io/os", "linux")
+            .label("disk", "ssd")
+    });
     cluster.create_nodes(nodes).await?;
     for name in ["n1", "n2"] {
         let node = json!({
@@ -138,7 +141,7 @@ async fn fill(cluster: &Cluster<'_>) -> anyhow::Result<()> {
             .await?;
         let victim = format!("low-{name}");
         cluster
-            .create_in_namespace::<k8s_openapi::api::core::v1::Pod>(rich(&victim, json!({ "nodeName": name })))
+            .create_in_namespace::<k8s_openapi::api::core::v1::Pod>(rich(&victim, "2.0", json!({ "nodeName": name })))
             .await?;
         let status = json!({ "status": {
             "phase": "Running", "qosClass": "Burstable", "podIP": "10.1.0.9", "podIPs": [{ "ip": "10.1.0.9" }], "hostIP": "192.0.2.7",
@@ -153,8 +156,8 @@ async fn fill(cluster: &Cluster<'_>) -> anyhow::Result<()> {
         pods.patch_status(&victim, &PatchParams::default(), &Patch::Strategic(&status))
             .await?;
     }
-    for name in ["scored", "unfit"] {
-        let pod = rich(name, json!({ "priorityClassName": "high" }));
+    for (name, cpu) in [("scored", "0.1"), ("crowded", "3")] {
+        let pod = rich(name, cpu, json!({ "priorityClassName": "high" }));
         cluster
             .create_in_namespace::<k8s_openapi::api::core::v1::Pod>(pod)
             .await?;
@@ -186,7 +189,7 @@ async fn asked_by(
     let asked = recorder.first_of_each(CALLS, LIMIT).await;
     let explained = |state: &plimsoll_cluster::State| {
         let why = |name| state.pod(name).and_then(PodFacts::why_pending).map(drop);
-        why("scored").and(why("unfit"))
+        why("scored").and(why("crowded"))
     };
     cluster
         .history()
