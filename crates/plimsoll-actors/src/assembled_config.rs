@@ -88,9 +88,11 @@ mod tests {
         assert!(groups.generic_workload && groups.gang_scheduling);
     }
 
+    type Set = fn(&mut ExtenderConfig);
+
     #[test]
     fn only_what_extenders_are_sent_is_kept_whole() {
-        let verbs = |set: fn(&mut ExtenderConfig)| {
+        let verbs = |set: Set| {
             let mut extender = ExtenderConfig::default();
             set(&mut extender);
             extender
@@ -100,7 +102,7 @@ mod tests {
             assigned_pods,
             nodes,
         };
-        let cases: [(fn(&mut ExtenderConfig), RawPolicy, RawPolicy); 4] = [
+        let cases: [(Set, RawPolicy, RawPolicy); 4] = [
             (
                 |extender| extender.bind_verb = "b".to_owned(),
                 RawPolicy::NOTHING,

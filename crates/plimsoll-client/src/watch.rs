@@ -1,9 +1,11 @@
 //! List and watch of one kind, decoded straight into the model.
 
 use std::marker::PhantomData;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use plimsoll_model::{ObjectName, RawPolicy, ResourceVersion, Uid};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
@@ -272,10 +274,9 @@ impl<K: WatchedKind> Watch<K> {
     async fn deliver(&mut self, stream: &mut WatchStream<K>, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let before = stream.delivered();
         // What is lost of a batch when it leaves off comes again with the list.
-        let end = tokio::select! {
-            biased;
-            () = self.raw.exceed(self.kept, K::raw) => End::MoreWanted,
-            end = stream.deliver(sink) => end,
+        let end = match select(pin!(self.raw.exceed(self.kept, K::raw)), pin!(stream.deliver(sink))).await {
+            Either::Left(_) => End::MoreWanted,
+            Either::Right((end, _)) => end,
         };
         self.seen = stream.position();
         self.position = Some(self.seen);

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
 
-mod extenders {
+mod http_extender {
     mod chaos;
     mod verbs;
     mod world;

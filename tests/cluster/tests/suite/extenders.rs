@@ -49,7 +49,7 @@ fn container(cpu: &str) -> Value {
         "envFrom": [{ "prefix": "P_", "configMapRef": { "name": "cm" } }],
         "ports": [{ "name": "web", "containerPort": 80 }],
         "resources": {
-            "requests": { "cpu": cpu, "memory": "100e6" },
+            "requests": { "cpu": cpu, "memory": "104857600" },
             "limits": { "memory": "128Mi" },
         },
         "livenessProbe": { "httpGet": { "path": "/live", "port": "web" }, "periodSeconds": 3 },
