@@ -24,7 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditReport, Auditor, AuditorArguments, AuditorMessage};
-use crate::binding_workers::BindingWorkers;
+use crate::binding_workers::{BindingWorkers, BindingWorkersArguments};
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
@@ -176,14 +176,15 @@ impl TermState {
             metrics: Arc::clone(&parts.metrics),
         };
         let (queue_ref, _) = Actor::spawn_linked(None, SchedulingQueue, queue_arguments, myself.get_cell()).await?;
-        let workers = BindingWorkers::spawn(
-            &assembled.config,
-            parts.client.clone(),
-            Arc::clone(&self.token),
-            cycle.clone(),
-            myself.get_cell(),
-        )
-        .await?;
+        let workers_arguments = BindingWorkersArguments {
+            config: &assembled.config,
+            client: parts.client.clone(),
+            effects: parts.effects.clone(),
+            token: Arc::clone(&self.token),
+            clock: Arc::clone(&parts.clock),
+            cycle: cycle.clone(),
+        };
+        let workers = BindingWorkers::spawn(workers_arguments, myself.get_cell()).await?;
         let cycle_arguments = SchedulingCycleArguments {
             engine: Engine::new(assembled.profiles.clone(), parts.seed.wrapping_add(self.token.number())),
             mailbox: cycle.clone(),
