@@ -210,7 +210,13 @@ impl Scheduler {
 
     fn assemble(&self, config: &SchedulerConfig) -> Result<Vec<Arc<Profile>>, RunError> {
         let share = config.percentage_of_nodes_to_score;
-        let profiles = Profiles::assemble(&config.profiles, share, &config.extenders, &self.registry, &config.feature_gates)?;
+        let profiles = Profiles::assemble(
+            &config.profiles,
+            share,
+            &config.extenders,
+            &self.registry,
+            &config.feature_gates,
+        )?;
         for missing in plimsoll_plugins::missing() {
             let kept = |profile: &Arc<Profile>| profile.not_there_yet.iter().any(|name| name == missing.plugin);
             if profiles.iter().any(kept) {

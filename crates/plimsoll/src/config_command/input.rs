@@ -168,7 +168,13 @@ impl Files {
             }
         };
         let share = config.percentage_of_nodes_to_score;
-        let assembled = Profiles::assemble(&config.profiles, share, &config.extenders, &self.registry, &config.feature_gates);
+        let assembled = Profiles::assemble(
+            &config.profiles,
+            share,
+            &config.extenders,
+            &self.registry,
+            &config.feature_gates,
+        );
         let mut problems = Vec::new();
         match assembled {
             Ok(profiles) => {
