@@ -193,7 +193,7 @@ async fn condition_and_nomination_are_set_and_the_nomination_is_cleared() {
         status: "False".to_owned(),
         reason: "Unschedulable".to_owned(),
         message: "no node".to_owned(),
-        last_transition_time: Timestamp::new("2026-11-28T02:30:00Z"),
+        last_transition_time: Some(Timestamp::new("2026-11-28T02:30:00Z")),
         observed_generation: 1,
     };
     let nominated_node_name = NominationPatch::Set("n1".to_owned());
@@ -269,6 +269,7 @@ async fn events_are_accepted_and_become_series() {
             uid: pod.uid.clone(),
             resource_version: pod.resource_version.to_string().into(),
         },
+        related: None,
         reporting_controller: "default-scheduler".into(),
         reporting_instance: "default-scheduler-host".into(),
         event_time: epoch(),

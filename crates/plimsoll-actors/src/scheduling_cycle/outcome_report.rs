@@ -139,8 +139,8 @@ impl SchedulingCycleState {
     /// Writes the chosen node to the status of a pod whose binding will take a while.
     pub(super) fn write_expectation(&mut self, pod: &Pod, node: &str) {
         let patch = PodStatusPatch {
-            condition: None,
             nominated_node_name: NominationPatch::Set(node.to_owned()),
+            ..PodStatusPatch::default()
         };
         if let Some(attempted) = self.attempted.get_mut(&pod.uid) {
             attempted.expected = true;
@@ -169,15 +169,16 @@ impl SchedulingCycleState {
         }
         if expected && *nominate == Nomination::Clear {
             // We wrote it ourselves, so the pod as it was judged does not show it.
-            let nominated_node_name = NominationPatch::Clear;
-            self.patch_status(
-                pod,
-                PodStatusPatch {
-                    condition: None,
-                    nominated_node_name,
-                },
-            );
+            self.clear_nomination(pod);
         }
+    }
+
+    pub(super) fn clear_nomination(&mut self, pod: &Pod) {
+        let patch = PodStatusPatch {
+            nominated_node_name: NominationPatch::Clear,
+            ..PodStatusPatch::default()
+        };
+        self.patch_status(pod, patch);
     }
 
     fn status_patch(&self, report: StatusReport) -> PodStatusPatch {
@@ -187,10 +188,10 @@ impl SchedulingCycleState {
             status: "False".to_owned(),
             reason: condition.reason.as_str().to_owned(),
             message: condition.message,
-            last_transition_time: match condition.last_transition {
+            last_transition_time: Some(match condition.last_transition {
                 TransitionTime::Keep(Some(time)) => time,
                 TransitionTime::Keep(None) | TransitionTime::Now => wall(),
-            },
+            }),
             observed_generation: condition.observed_generation,
         });
         let nominated_node_name = match report.nominated_node_name {
@@ -201,6 +202,7 @@ impl SchedulingCycleState {
         PodStatusPatch {
             condition,
             nominated_node_name,
+            ..PodStatusPatch::default()
         }
     }
 
