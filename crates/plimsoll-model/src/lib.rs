@@ -11,6 +11,7 @@ pub mod testing;
 mod affinity;
 mod change;
 mod decode;
+mod disruption_budget;
 mod footprint;
 mod host_port;
 mod image;
@@ -36,8 +37,10 @@ mod workload_selector;
 pub use affinity::{Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, PreferredTerm, WeightedPodAffinityTerm};
 pub use change::{Change, Delta, Seq};
 pub use decode::{
-    DecodeError, ObjectMetaHead, decode_metadata, decode_namespace, decode_node, decode_pod, decode_workload_selector,
+    DecodeError, ObjectMetaHead, decode_disruption_budget, decode_metadata, decode_namespace, decode_node, decode_pod,
+    decode_workload_selector,
 };
+pub use disruption_budget::DisruptionBudget;
 pub use footprint::Footprint;
 pub use host_port::{HostPort, Protocol};
 pub use image::normalised_image_name;

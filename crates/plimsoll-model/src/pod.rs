@@ -189,6 +189,8 @@ pub struct PodStatus {
     pub start_time: Option<Timestamp>,
     /// The `PodScheduled` condition.
     pub pod_scheduled: Option<Box<PodCondition>>,
+    /// The `DisruptionTarget` condition: why the pod is being removed, if somebody said so.
+    pub disruption_target: Option<Box<PodCondition>>,
     /// Reason of the `PodResizePending` condition, if there is one.
     pub resize_pending_reason: Option<CompactString>,
     /// Of containers and init containers: what the kubelet allocated and put into effect. Those that change nothing

@@ -6,8 +6,8 @@ use compact_str::CompactString;
 
 use crate::{
     Affinity, Allocatable, Container, Effect, HostPort, Labels, Node, NodeAffinity, NodeImage, NodeSelectorTerm,
-    NodeSpec, NodeStatus, ObjectName, Pod, PodSpec, PodStatus, PreferredTerm, Protocol, Quantity, ResourceList,
-    ResourceVersion, Taint, Timestamp, Toleration, Uid,
+    NodeSpec, NodeStatus, ObjectName, Pod, PodSpec, PodStatus, PreemptionPolicy, PreferredTerm, Protocol, Quantity,
+    ResourceList, ResourceVersion, Taint, Timestamp, Toleration, Uid,
 };
 
 /// Begins a pod in namespace `default` with one container and no requests; its UID is `uid-<name>`.
@@ -264,6 +264,18 @@ impl PodBuilder {
     /// It has been told to go.
     pub fn terminating(mut self) -> Self {
         self.pod.deletion_timestamp = Some(Timestamp::new("2026-01-01T00:00:00Z"));
+        self
+    }
+
+    /// When the kubelet took it on.
+    pub fn started(mut self, at: &str) -> Self {
+        self.pod.status.start_time = Some(Timestamp::new(at));
+        self
+    }
+
+    /// Never has others evicted for it.
+    pub fn never_preempts(mut self) -> Self {
+        self.pod.spec.preemption_policy = PreemptionPolicy::Never;
         self
     }
 
