@@ -85,7 +85,6 @@ impl EventRecord {
         let namespace = self.regarding.name.namespace.as_str();
         if namespace.is_empty() { "default" } else { namespace }
     }
-
 }
 
 impl ObjectReference {

@@ -53,12 +53,7 @@ pub enum RemovalReply {
 impl ApiClient {
     /// Deletes the pod with this UID and no other of its name, with the grace that it asks for. Nothing is repeated here,
     /// and nothing is sent when it is withdrawn before its turn has come.
-    pub async fn delete_pod(
-        &self,
-        token: &Arc<TermToken>,
-        withdrawn: &CancellationToken,
-        pod: &Pod,
-    ) -> RemovalReply {
+    pub async fn delete_pod(&self, token: &Arc<TermToken>, withdrawn: &CancellationToken, pod: &Pod) -> RemovalReply {
         let options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
@@ -219,7 +214,10 @@ mod tests {
         });
         let step = Step::answer(429, status.to_string()).retry_after(10);
         let message = format!("{REFUSED} The disruption budget web needs 2 healthy pods and has 2 currently");
-        assert_eq!(removed_against(&step).await, (RemovalReply::Forbidden { message }, true));
+        assert_eq!(
+            removed_against(&step).await,
+            (RemovalReply::Forbidden { message }, true)
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -237,7 +235,10 @@ mod tests {
             (&Method::DELETE, "/api/v1/namespaces/ns/pods/a?timeout=4s")
         );
         let options = json!({ "apiVersion": "v1", "kind": "DeleteOptions", "preconditions": { "uid": "uid-a" } });
-        assert_eq!((&deleted.body, deleted.content_type.as_str()), (&options, "application/json"));
+        assert_eq!(
+            (&deleted.body, deleted.content_type.as_str()),
+            (&options, "application/json")
+        );
         assert_eq!(
             (&evicted.method, evicted.path.as_str()),
             (&Method::POST, "/api/v1/namespaces/ns/pods/a/eviction?timeout=4s")
@@ -260,7 +261,10 @@ mod tests {
             ..ClientConnection::default()
         });
         let (token, wanted) = (token(), CancellationToken::new());
-        assert_eq!(client.delete_pod(&token, &wanted, &a_pod()).await, RemovalReply::Accepted);
+        assert_eq!(
+            client.delete_pod(&token, &wanted, &a_pod()).await,
+            RemovalReply::Accepted
+        );
         // The next one waits for its turn, and is taken back meanwhile.
         let pod = a_pod();
         let waiting = client.delete_pod(&token, &wanted, &pod);

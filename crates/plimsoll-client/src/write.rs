@@ -108,18 +108,15 @@ pub struct ConditionPatch {
     pub reason: String,
     /// Text for people.
     pub message: String,
-    /// When the status last changed: the time before, while it stays the same. Left out, the time stays that was there.
-    #[serde(serialize_with = "timestamp_text", skip_serializing_if = "Option::is_none")]
-    pub last_transition_time: Option<Timestamp>,
+    /// When the status last changed: the time before, while it stays the same.
+    #[serde(serialize_with = "timestamp_text")]
+    pub last_transition_time: Timestamp,
     /// Generation of the pod that the condition speaks of.
     pub observed_generation: i64,
 }
 
-fn timestamp_text<S: serde::Serializer>(time: &Option<Timestamp>, serializer: S) -> Result<S::Ok, S::Error> {
-    match time {
-        Some(time) => serializer.serialize_str(time.as_str()),
-        None => serializer.serialize_none(),
-    }
+fn timestamp_text<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(time.as_str())
 }
 
 /// What to do with `status.nominatedNodeName`.

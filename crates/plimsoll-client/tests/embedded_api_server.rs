@@ -193,13 +193,14 @@ async fn condition_and_nomination_are_set_and_the_nomination_is_cleared() {
         status: "False".to_owned(),
         reason: "Unschedulable".to_owned(),
         message: "no node".to_owned(),
-        last_transition_time: Some(Timestamp::new("2026-11-28T02:30:00Z")),
+        last_transition_time: Timestamp::new("2026-11-28T02:30:00Z"),
         observed_generation: 1,
     };
     let nominated_node_name = NominationPatch::Set("n1".to_owned());
     let patch = PodStatusPatch {
         condition: Some(condition),
         nominated_node_name,
+        ..PodStatusPatch::default()
     };
     assert_eq!(
         client.patch_pod_status(&token(), &name, &patch).await,
@@ -210,6 +211,7 @@ async fn condition_and_nomination_are_set_and_the_nomination_is_cleared() {
     let clear = PodStatusPatch {
         condition: None,
         nominated_node_name: NominationPatch::Clear,
+        ..PodStatusPatch::default()
     };
     assert_eq!(
         client.patch_pod_status(&token(), &name, &clear).await,

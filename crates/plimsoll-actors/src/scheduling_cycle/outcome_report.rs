@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_client::{ConditionPatch, EventType, NominationPatch, PodStatusPatch};
 use plimsoll_engine::{
-    DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note, status_report,
+    Diagnosis, DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note,
+    status_report,
 };
 use plimsoll_model::{Moment, Pod, Timestamp};
 use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod, SET_ASIDE_MESSAGE};
@@ -16,7 +17,7 @@ use crate::trace_context::TraceContext;
 
 impl SchedulingCycleState {
     /// The cycle of a pod is over.
-    pub(super) fn conclude(&mut self, popped: &PoppedPod, outcome: Outcome, now: Moment) {
+    pub(super) fn conclude(&mut self, popped: PoppedPod, outcome: Outcome, now: Moment) {
         let pod = &popped.pod;
         if let Some(attempted) = self.attempted.get(&pod.uid) {
             self.metrics.scheduling_algorithm(now.since(attempted.begun));
@@ -25,32 +26,10 @@ impl SchedulingCycleState {
             Outcome::Placed(placement) => {
                 tracing::debug!(pod = %pod.name, node = %placement.node, "Attempting to bind pod to node");
             }
-            Outcome::Unschedulable(diagnosis) => {
-                if diagnosis.no_nodes {
-                    tracing::info!(pod = %pod.name, "Unable to schedule pod; no nodes are registered to the cluster; waiting");
-                } else {
-                    tracing::info!(pod = %pod.name, err = diagnosis.message, "Unable to schedule pod; no fit; waiting");
-                }
-                let back = if diagnosis.plugins.is_empty() {
-                    QueueOutcome::Failed {
-                        judged_at: diagnosis.judged_at,
-                    }
-                } else {
-                    QueueOutcome::Rejected {
-                        plugins: diagnosis.plugins,
-                        pending_plugins: diagnosis.pending_plugins,
-                        judged_at: diagnosis.judged_at,
-                    }
-                };
-                self.settle(pod, back);
-                self.explain(
-                    pod,
-                    FailureReason::Unschedulable,
-                    &diagnosis.message,
-                    &diagnosis.nominate,
-                    now,
-                );
-            }
+            Outcome::Unschedulable(mut diagnosis) => match diagnosis.preemption.take() {
+                Some(plan) => self.preempt(popped, diagnosis, plan, now),
+                None => self.conclude_unschedulable(pod, diagnosis, now),
+            },
             Outcome::Failed {
                 message,
                 judged_at,
@@ -75,6 +54,28 @@ impl SchedulingCycleState {
                 self.settle(pod, QueueOutcome::Dropped);
             }
         }
+    }
+
+    /// No node will do now.
+    pub(super) fn conclude_unschedulable(&mut self, pod: &Pod, diagnosis: Diagnosis, now: Moment) {
+        if diagnosis.no_nodes {
+            tracing::info!(pod = %pod.name, "Unable to schedule pod; no nodes are registered to the cluster; waiting");
+        } else {
+            tracing::info!(pod = %pod.name, err = diagnosis.message, "Unable to schedule pod; no fit; waiting");
+        }
+        let judged_at = diagnosis.judged_at;
+        let back = if diagnosis.plugins.is_empty() {
+            QueueOutcome::Failed { judged_at }
+        } else {
+            QueueOutcome::Rejected {
+                plugins: diagnosis.plugins,
+                pending_plugins: diagnosis.pending_plugins,
+                judged_at,
+            }
+        };
+        self.settle(pod, back);
+        let (message, nominate) = (&diagnosis.message, &diagnosis.nominate);
+        self.explain(pod, FailureReason::Unschedulable, message, nominate, now);
     }
 
     /// Deciding the pod panicked: it waits as long as a pod may, or until somebody changes it.
@@ -188,10 +189,10 @@ impl SchedulingCycleState {
             status: "False".to_owned(),
             reason: condition.reason.as_str().to_owned(),
             message: condition.message,
-            last_transition_time: Some(match condition.last_transition {
+            last_transition_time: match condition.last_transition {
                 TransitionTime::Keep(Some(time)) => time,
                 TransitionTime::Keep(None) | TransitionTime::Now => wall(),
-            }),
+            },
             observed_generation: condition.observed_generation,
         });
         let nominated_node_name = match report.nominated_node_name {

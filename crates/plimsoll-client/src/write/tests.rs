@@ -216,7 +216,7 @@ async fn condition_and_nomination_go_in_one_strategic_merge() {
         status: "False".to_owned(),
         reason: "Unschedulable".to_owned(),
         message: "0/1 nodes are available".to_owned(),
-        last_transition_time: Some(Timestamp::new("2026-11-28T02:30:00Z")),
+        last_transition_time: Timestamp::new("2026-11-28T02:30:00Z"),
         observed_generation: 2,
     };
     let cases = [

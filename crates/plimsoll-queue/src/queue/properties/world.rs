@@ -75,7 +75,11 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
 }
 
 fn release() -> impl Strategy<Value = Release> {
-    prop_oneof![Just(Release::Quietly), Just(Release::AfterBackoff), Just(Release::AtOnce)]
+    prop_oneof![
+        Just(Release::Quietly),
+        Just(Release::AfterBackoff),
+        Just(Release::AtOnce)
+    ]
 }
 
 /// What the naive model knows of a pod, whether it is pending or not.
@@ -164,7 +168,10 @@ impl World {
 
     fn is_held(&self, pod: &Pod) -> bool {
         let queue = &self.f.queue;
-        queue.records.find(&pod.uid).is_some_and(|slot| queue.records[slot].held)
+        queue
+            .records
+            .find(&pod.uid)
+            .is_some_and(|slot| queue.records[slot].held)
     }
 
     /// Something that may help any pod: it is in every attempt's log, and no pod that it could help stays parked.

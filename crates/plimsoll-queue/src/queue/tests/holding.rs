@@ -117,7 +117,9 @@ fn a_hold_outlives_a_reload_and_says_so_in_the_gauge_until_it_ends() {
     f.make_room();
     let gauge = |f: &mut Fixture| {
         let by_plugin = f.queue.take_metrics().unschedulable;
-        let of_hold = by_plugin.into_iter().filter(|((plugin, _), _)| *plugin == "DefaultPreemption");
+        let of_hold = by_plugin
+            .into_iter()
+            .filter(|((plugin, _), _)| *plugin == "DefaultPreemption");
         of_hold.map(|(_, difference)| difference).sum::<i64>()
     };
     assert_eq!(gauge(&mut f), 1);
