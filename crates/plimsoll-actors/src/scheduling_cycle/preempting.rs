@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_engine::{Diagnosis, Notice, PreemptionPlan};
+use plimsoll_engine::{Diagnosis, PreemptionPlan};
 use plimsoll_model::{Change, Delta, Moment, Pod, Uid};
 use plimsoll_queue::PoppedPod;
 

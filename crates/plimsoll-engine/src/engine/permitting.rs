@@ -130,10 +130,3 @@ fn rejection_message(plugin: &'static str, message: &str) -> String {
 pub(super) fn removed_message() -> String {
     rejection_message("", "removed")
 }
-
-impl super::Engine {
-    /// STAND-IN.
-    pub fn reject_for_preemption(&mut self, _: crate::ClaimId, _: plimsoll_model::Moment, _: &mut Vec<crate::Notice>) -> bool { false }
-    /// STAND-IN.
-    pub fn preemption_failed(&mut self, _: &plimsoll_model::Pod) {}
-}
