@@ -26,10 +26,15 @@ impl SchedulingCycleState {
             Outcome::Placed(placement) => {
                 tracing::debug!(pod = %pod.name, node = %placement.node, "Attempting to bind pod to node");
             }
-            Outcome::Unschedulable(mut diagnosis) => match diagnosis.preemption.take() {
-                Some(plan) => self.preempt(popped, diagnosis, plan, now),
-                None => self.conclude_unschedulable(pod, diagnosis, now),
-            },
+            Outcome::Unschedulable(mut diagnosis) => {
+                if diagnosis.preemption_tried {
+                    self.metrics.preemption().attempted();
+                }
+                match diagnosis.preemption.take() {
+                    Some(plan) => self.preempt(popped, diagnosis, plan, now),
+                    None => self.conclude_unschedulable(pod, diagnosis, now),
+                }
+            }
             Outcome::Failed {
                 message,
                 judged_at,

@@ -147,6 +147,7 @@ fn plan(preemptor: &Arc<Pod>, victims: &[&Arc<Pod>]) -> PreemptionPlan {
     PreemptionPlan {
         preemptor: Arc::clone(preemptor),
         node: "n".into(),
+        chosen: victims.len(),
         victims: victims.collect(),
         clear_nominations: Vec::new(),
         removal: Removal::Delete,
