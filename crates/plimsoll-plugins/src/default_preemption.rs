@@ -139,7 +139,7 @@ mod tests {
         };
         let extras = ProfileExtras {
             pod_disruption_budget_policy: PodDisruptionBudgetPolicy::Hard,
-            preemption_loop_window: Some(Duration::from_secs(60)),
+            preemption_loop_window: Some(Duration::from_mins(1)),
             ..ProfileExtras::default()
         };
         let synchronous = gates.with(Gate::SchedulerAsyncPreemption, false);
@@ -147,7 +147,7 @@ mod tests {
             min_candidate_nodes_percentage: 50,
             min_candidate_nodes_absolute: 3,
             disruption_budgets: DisruptionBudgetPolicy::Hard,
-            loop_window: Some(Duration::from_secs(60)),
+            loop_window: Some(Duration::from_mins(1)),
             asynchronous: false,
         };
         assert_eq!(terms(Some(args), &synchronous, &extras), expected);

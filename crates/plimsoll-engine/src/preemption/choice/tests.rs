@@ -85,7 +85,7 @@ fn victims_in_another_order_are_judged_by_the_first_and_by_the_most_important() 
     // As an extender may give them.
     let odd = candidate("odd", 0, &[(1, "10"), (9, "20")]);
     let even = candidate("even", 0, &[(2, "10"), (2, "10")]);
-    assert_eq!(choose(&[even.clone(), odd.clone()]), Some(&odd));
+    assert_eq!(choose(&[even, odd.clone()]), Some(&odd));
     let same = candidate("same", 0, &[(1, "50"), (9, "10")]);
-    assert_eq!(choose(&[same, odd.clone()]), Some(&odd));
+    assert_eq!(choose(&[same, odd]).map(|chosen| chosen.node.as_str()), Some("odd"));
 }

@@ -219,7 +219,7 @@ fn anti_affinity_and_spreading_are_judged_without_the_victims() {
 fn claims_are_victims_too_and_give_way_without_an_api_call_while_nothing_is_sent() {
     let wait = |profile: &mut Profile| {
         let waiting = ProfileBuilder::new().permit("Gate", |pod| match pod.name.name.as_str() {
-            "parked" => PermitOutcome::Wait(Duration::from_secs(60)),
+            "parked" => PermitOutcome::Wait(Duration::from_mins(1)),
             _ => PermitOutcome::Allow,
         });
         profile.permit.extend(waiting.build().permit);

@@ -31,7 +31,7 @@ impl Filter for Watchful {
 
 fn watchful() -> Profile {
     profile_with(&FeatureGates::default(), |profile| {
-        profile.filter.insert(0, Arc::new(Watchful))
+        profile.filter.insert(0, Arc::new(Watchful));
     })
 }
 
@@ -172,8 +172,10 @@ fn names(candidate: &Candidate) -> Vec<&str> {
     candidate.victims.iter().map(|pod| pod.name.name.as_str()).collect()
 }
 
+type Seen = (BTreeMap<String, [i64; 4]>, Vec<Option<Trial>>, Vec<i64>);
+
 /// What plugins of all kinds see of the columns, through pods that want each something else.
-fn seen(cluster: &mut Cluster) -> (BTreeMap<String, [i64; 4]>, Vec<Option<Trial>>, Vec<i64>) {
+fn seen(cluster: &mut Cluster) -> Seen {
     let view = view(cluster.engine.columns());
     let now = cluster.now;
     let probes = APPS.iter().enumerate().flat_map(|(app, name)| {
