@@ -69,7 +69,10 @@ impl Summary for EvictorMessage {
             Self::Preempt { plan, rejected, .. } => {
                 let victims: Vec<&str> = plan.victims.iter().map(|victim| victim.pod.uid.as_str()).collect();
                 let (preemptor, node, rejected) = (&plan.preemptor.name, &plan.node, rejected.len());
-                format!("Preempt {preemptor} node={node} victims={} rejected={rejected}", victims.join(","))
+                format!(
+                    "Preempt {preemptor} node={node} victims={} rejected={rejected}",
+                    victims.join(",")
+                )
             }
             Self::Seen(sights) => format!("Seen {}", sights.len()),
             Self::Answered { uid, answer, .. } => match answer.as_ref() {

@@ -278,7 +278,11 @@ fn a_victim_that_waits_at_permit_is_turned_away_and_not_deleted() {
         let world = World::new(84);
         world.add_priority_class("high", 1000);
         world.add_node(workload::node("n1", 1000, 8000, 110));
-        let Parts { setup, permits, reserved } = parts();
+        let Parts {
+            setup,
+            permits,
+            reserved,
+        } = parts();
         let _replica = world.start("replica-a", setup).await;
         world.pass(10 * SECOND).await;
         for (name, label) in [("held", "hold"), ("volume", "volume")] {
@@ -300,7 +304,11 @@ fn a_victim_that_waits_at_permit_is_turned_away_and_not_deleted() {
         }
         let told = world.events("Preempted");
         assert_eq!(told.len(), 2);
-        assert!(told.iter().all(|(_, note)| note.ends_with(" on node n1 (in kube-scheduler memory).")), "{told:?}");
+        assert!(
+            told.iter()
+                .all(|(_, note)| note.ends_with(" on node n1 (in kube-scheduler memory).")),
+            "{told:?}"
+        );
         world.check();
         world.check_nothing_forgotten();
     });
