@@ -81,10 +81,8 @@ impl SchedulingCycleState {
         };
         self.settle(pod, back);
         if let Some(at) = diagnosis.retry_at {
-            self.queue.tell(QueueMessage::RetryAt {
-                uid: pod.uid.clone(),
-                at,
-            });
+            let uid = pod.uid.clone();
+            self.queue.tell(QueueMessage::RetryAt { uid, at });
         }
         let (message, nominate) = (&diagnosis.message, &diagnosis.nominate);
         self.explain(pod, FailureReason::Unschedulable, message, nominate, now);
