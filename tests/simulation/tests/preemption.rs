@@ -415,9 +415,8 @@ fn a_plan_that_got_lost_holds_its_pod_until_the_deadline_of_parked_pods() {
         world.add_pod(high("p", 600));
         world.pass(4 * MINUTE).await;
         assert_eq!(world.node_of("p"), None);
-        world.until_bound(1, 2 * MINUTE).await;
         world
-            .until("the preemptor is bound", MINUTE, || world.node_of("p").is_some())
+            .until("the preemptor is bound", 2 * MINUTE, || world.node_of("p").is_some())
             .await;
     });
 }

@@ -170,11 +170,9 @@ impl Office {
             asynchronous,
             ..plan(&preemptor, &victims)
         };
-        // One that was told to go for a plan that is over is told again for the next, unless it has been seen going.
+        // One that was told to go for a plan that is over may be told so again for the next.
         for victim in &plan.victims {
-            if !self.desk.preemptions.evictions.contains_key(&victim.pod.uid) {
-                self.told.remove(&victim.pod.uid);
-            }
+            self.told.remove(&victim.pod.uid);
         }
         self.desk.open(&plan);
         // What was said of an earlier plan comes before.
