@@ -100,6 +100,8 @@ pub(super) struct Eviction {
     told: bool,
     /// A removal was sent whose answer did not tell whether it was applied.
     maybe_removed: bool,
+    /// A removal was applied.
+    accepted: bool,
     /// Its status says why it goes.
     marked: bool,
     /// Its status will never say so.
@@ -125,6 +127,7 @@ impl Eviction {
             told: false,
             maybe_removed: false,
             marked: plan.removal == Removal::Delete && says_so(victim, &plan.preemptor),
+            accepted: false,
             unmarkable: false,
             after_read: Step::Remove,
             withdrawn: CancellationToken::new(),
@@ -157,7 +160,7 @@ impl Eviction {
 
     /// Whether it may go although nobody wants it any more.
     pub(super) fn may_go(&self) -> bool {
-        self.maybe_removed || self.is_told() || matches!(self.stage, Stage::Asked(Step::Remove))
+        self.maybe_removed || self.accepted || self.is_told() || matches!(self.stage, Stage::Asked(Step::Remove))
     }
 
     /// Somebody wants it gone.
@@ -190,11 +193,15 @@ impl Eviction {
         if !pod.is_terminating() || !undecided {
             return None;
         }
+        let ours = self.accepted || self.maybe_removed;
         self.stage = match self.removal {
-            Removal::Evict if self.maybe_removed && !self.marked => Stage::Queued(Step::Mark),
+            Removal::Evict if ours && !self.marked && !self.unmarkable => match self.stage {
+                stage @ (Stage::Queued(Step::Mark) | Stage::Later(_, Step::Mark)) => stage,
+                _ => Stage::Queued(Step::Mark),
+            },
             _ => Stage::Removed,
         };
-        Some(self.maybe_removed)
+        Some(ours)
     }
 
     /// The request to send now.
@@ -295,6 +302,7 @@ impl Eviction {
     }
 
     fn told_to_go(&mut self) -> Finding {
+        self.accepted = true;
         self.tries = 0;
         self.stage = if self.removal == Removal::Evict && !self.marked {
             Stage::Queued(Step::Mark)
@@ -314,7 +322,8 @@ impl Eviction {
         }
     }
 
-    fn gone(&self) -> Finding {
+    fn gone(&mut self) -> Finding {
+        self.stage = Stage::Removed;
         Finding::Gone {
             ours: self.maybe_removed,
         }

@@ -221,7 +221,7 @@ impl Preemptions {
                 for preemptor in eviction.wanted_by.clone() {
                     self.fail(&preemptor, &why, now, said);
                 }
-                return;
+                return self.forget_unwanted(uid);
             }
             Finding::NotSent => {}
         }
