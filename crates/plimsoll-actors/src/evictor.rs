@@ -29,6 +29,7 @@ use crate::trace_context::TraceContext;
 
 use self::request::Request;
 
+pub(crate) use self::preemptions::PAUSE;
 pub use self::preemptions::Sight;
 pub use self::request::Answer;
 
@@ -185,10 +186,8 @@ impl EvictorState {
                     self.parts.cycle.tell(CycleMessage::PreemptionOver { named, spared });
                     match ending {
                         Ending::Failed if asynchronous => self.release(preemptor, Release::AtOnce),
-                        Ending::Failed | Ending::Done | Ending::NotNeeded => {
-                            self.release(preemptor, Release::AfterBackoff);
-                        }
-                        Ending::Replaced => {}
+                        Ending::Done | Ending::NotNeeded => self.release(preemptor, Release::AfterBackoff),
+                        Ending::Failed | Ending::Replaced => {}
                     }
                 }
             }

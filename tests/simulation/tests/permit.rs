@@ -305,7 +305,9 @@ fn a_victim_that_waits_at_permit_is_turned_away_and_not_deleted() {
         // Not by the events themselves: their names are made of the time, which stands still here while two are told.
         let note = " on node n1 (in kube-scheduler memory).";
         let lines = world.trace().lines();
-        let told = lines.iter().filter(|line| line.contains("Preempted by pod") && line.contains(note));
+        let told = lines
+            .iter()
+            .filter(|line| line.contains("Preempted by pod") && line.contains(note));
         assert_eq!(told.count(), 2);
         world.check();
         world.check_nothing_forgotten();

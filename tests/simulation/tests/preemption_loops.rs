@@ -18,9 +18,9 @@ fn with_window(window: Duration) -> Setup {
     setup
 }
 
-/// A pod of a replica set, bound by whoever binds for it, that is gone as soon as it is deleted.
+/// A pod of a replica set, bound by whoever binds for it, that is gone a second after it is deleted.
 fn replica(number: usize, node: &str) -> Value {
-    let mut pod = workload::of_class(workload::pod(&format!("low-{number}"), 10, 10), "", 0);
+    let mut pod = workload::of_class(workload::pod(&format!("low-{number}"), 10, 10), "", 1);
     pod["metadata"]["labels"] = json!({ "app": "low" });
     pod["metadata"]["ownerReferences"] = json!([{
         "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "low", "uid": "uid-of-low", "controller": true,
@@ -43,8 +43,8 @@ async fn contested(seed: u64, setup: Setup) -> (World, RunningReplica) {
     (world, scheduler)
 }
 
-/// Lets time pass in which the replica set makes a pod for each that is gone, and the other scheduler binds it to the node at
-/// once. How many have gone.
+/// Lets time pass in which the replica set makes a pod for each that goes, and the other scheduler binds it to the node at
+/// once. How many went.
 async fn replaced_for(world: &World, time: Duration, first: usize) -> usize {
     const BEAT: Duration = Duration::from_millis(100);
     let mut current = first;
@@ -52,7 +52,10 @@ async fn replaced_for(world: &World, time: Duration, first: usize) -> usize {
     while left >= BEAT {
         world.pass(BEAT).await;
         left -= BEAT;
-        if world.pod(&format!("low-{current}")).is_none() {
+        world.server().reap_terminated_pods();
+        // A replica set does not wait for the end of a pod that is told to go.
+        let goes = |pod: &Value| pod["metadata"]["deletionTimestamp"].is_string();
+        if world.pod(&format!("low-{current}")).is_none_or(|pod| goes(&pod)) {
             current += 1;
             world.add_pod(replica(current, "n1"));
             world.run_pod(&format!("low-{current}"));
@@ -87,7 +90,7 @@ fn a_pod_gets_its_room_as_soon_as_nobody_else_takes_it() {
         world.add_pod(workload::of_class(workload::pod("p", 10, 10), "high", 0));
         assert_eq!(replaced_for(&world, MINUTE, 0).await, 1);
         world.delete_pod("low-1");
-        world.pass(15 * SECOND).await;
+        world.pass_with_kubelets(15 * SECOND).await;
         assert_eq!(
             world.node_of("p").as_deref(),
             Some("n1"),
@@ -104,7 +107,7 @@ fn a_pod_is_woken_when_the_window_ends_and_not_only_by_the_longest_wait() {
         world.add_pod(workload::of_class(workload::pod("p", 10, 10), "high", 0));
         assert_eq!(replaced_for(&world, 20 * SECOND, 0).await, 1);
         // Nothing happens in the cluster but that time passes: the other scheduler is gone.
-        world.pass(25 * SECOND).await;
+        world.pass_with_kubelets(25 * SECOND).await;
         assert_eq!(world.node_of("p").as_deref(), Some("n1"));
         world.check();
     });
@@ -135,7 +138,7 @@ fn a_pod_that_hard_budgets_keep_waiting_is_placed_when_one_allows_more() {
         assert!(why.ends_with(expected), "{why}");
         assert!(world.pod("low-0").is_some());
         world.allow_disruptions("low", 1);
-        world.pass(15 * SECOND).await;
+        world.pass_with_kubelets(15 * SECOND).await;
         assert!(world.pod("low-0").is_none());
         assert_eq!(world.node_of("p").as_deref(), Some("n1"));
         world.check();

@@ -94,6 +94,8 @@ pub(super) struct Eviction {
     most_tries: u32,
     /// The watch shows that the pod is gone.
     pub(super) gone: bool,
+    /// The API server said that the pod is gone, and from then on that counts although the watch shows it.
+    pub(super) believed_gone: Option<Moment>,
     /// It waits in line for its turn.
     pub(super) in_line: bool,
     /// Users have been told.
@@ -123,6 +125,7 @@ impl Eviction {
             tries: 0,
             most_tries: if plan.asynchronous { TRIES } else { TRIES_IN_A_CYCLE },
             gone: false,
+            believed_gone: None,
             in_line: false,
             told: false,
             maybe_removed: false,
@@ -149,7 +152,10 @@ impl Eviction {
 
     /// Whether the watch shows it on its way out, in a form in which its preemptor's next attempt knows it again.
     pub(super) fn is_seen_going(&self) -> bool {
-        let known_again = self.removal == Removal::Delete || is_marked(&self.victim) || self.unmarkable;
+        let known_again = self.believed_gone.is_some()
+            || self.removal == Removal::Delete
+            || is_marked(&self.victim)
+            || self.unmarkable;
         self.victim.is_terminating() && self.is_told() && known_again
     }
 
