@@ -33,6 +33,7 @@ pub(crate) enum State {
 /// group, which is largest when no other pod is like it. Tables grow by doubling, so they may hold as much again unused: a
 /// million waiting pods take less than 600 MB at worst.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Record {
     pub(crate) pod: Arc<Pod>,
     pub(crate) state: State,
