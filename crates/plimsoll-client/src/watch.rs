@@ -25,7 +25,10 @@ mod raw_policies;
 pub(crate) mod stream;
 mod wire;
 
-pub use kind::{Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, WatchedKind};
+pub use kind::{
+    DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
+    WatchedKind,
+};
 pub use raw_policies::{RawDemand, RawPolicies};
 
 /// An object that could not be decoded. It concerns that object alone.

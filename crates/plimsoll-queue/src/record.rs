@@ -33,6 +33,7 @@ pub(crate) enum State {
 /// group, which is largest when no other pod is like it. Tables grow by doubling, so they may hold as much again unused: a
 /// million waiting pods take less than 600 MB at worst.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Record {
     pub(crate) pod: Arc<Pod>,
     pub(crate) state: State,
@@ -59,6 +60,8 @@ pub(crate) struct Record {
     pub(crate) flushed: bool,
     /// Whether only its own change or its deadline moves it.
     pub(crate) set_aside: bool,
+    /// Whether its own preemption holds it back. Its gate is the hold's once it is to be tried.
+    pub(crate) held: bool,
     /// Whether an event woke it for the attempt to come.
     pub(crate) woken: bool,
     /// The parked pods that it is like.

@@ -54,9 +54,8 @@ fn a_replacement_in_the_freed_room_is_not_evicted_before_the_window_is_over() {
     let diagnosis = cluster.refuse(&p);
     assert_eq!(diagnosis.preemption, None);
     assert_eq!(
-        diagnosis.message,
-        "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Replacements of pods evicted \
-         for this pod are back."
+        said(&diagnosis),
+        "0/1 nodes are available: 1 Replacements of pods evicted for this pod are back."
     );
     let over = Moment::ZERO + Duration::from_secs(WINDOW);
     assert_eq!(diagnosis.retry_at, Some(over));
@@ -152,6 +151,16 @@ fn on_a_node_that_is_full_of_pods_the_loop_of_two_schedulers_ends() {
     let apart = evicted.windows(2).map(|pair| pair[1].since(pair[0]).as_secs());
     assert!(apart.clone().all(|seconds| seconds >= WINDOW), "{evicted:?}");
     assert_eq!(evicted.len(), 17, "one for each window");
+}
+
+#[test]
+fn what_is_remembered_outlives_another_configuration() {
+    let (p, w) = (wanting("p"), filling("w", "n1"));
+    let mut cluster = undone(loop_free(), &p, &w);
+    cluster.reconfigure(loop_free());
+    assert_eq!(cluster.refuse(&p).preemption, None);
+    cluster.reconfigure(profile());
+    assert_eq!(chosen(&cluster.refuse(&p)), ("n1", vec!["w"]));
 }
 
 #[test]
