@@ -17,6 +17,10 @@ CASES ?= 20000
 SEARCHES ?= 1000
 SEED ?= 0
 JOBS ?= 1
+# Sizes of the clusters in which `make bench-preemption` measures, how many pods need room made, how often each is measured.
+NODES ?= 500 5000
+PREEMPTORS ?= 500
+ROUNDS ?= 1
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
 SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
@@ -86,6 +90,11 @@ oracle-searches: upstream oracle-binary ## The same for searches for a share of 
 .PHONY: bench-queue
 bench-queue: ## Measure push, pop and move with up to a million waiting pods (docs/performance.md)
 	cargo bench --package plimsoll-queue --bench waiting_pods --profile $(PROFILE)
+
+.PHONY: bench-preemption
+bench-preemption: controlplane binary ## Measure preemption against kube-scheduler in the same run (NODES="500 5000" PREEMPTORS=500 ROUNDS=1)
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-preemption -- \
+		--preemptors $(PREEMPTORS) --rounds $(ROUNDS) $(NODES)
 
 # With the scheduler's own features, so that what both are made of is compiled once.
 .PHONY: oracle-binary
