@@ -94,6 +94,7 @@ fn top_level(parent: &str, field: &str) -> Option<&'static str> {
             "write an extended resource, such as example.com/gpu, and each in one extender only"
         }
         "initial" | "max" => "max must be at least initial, and that above 0s",
+        "preemptionLoopWindow" => "write a duration such as 10m, above 0s and 24h at most, or leave it out",
         "samplingRatio" => "write a number from 0 to 1",
         _ => return None,
     })

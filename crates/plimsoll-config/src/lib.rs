@@ -51,6 +51,9 @@ pub use policy::{
     PredicatePolicy, PriorityArgument, PriorityPolicy, RequestedToCapacityRatio,
 };
 pub use position::Position;
-pub use profile::{DEFAULT_SCHEDULER_NAME, MatchRule, PluginConfig, ProfileBackoff, ProfileConfig, ProfileExtras};
+pub use profile::{
+    DEFAULT_SCHEDULER_NAME, MAX_PREEMPTION_LOOP_WINDOW, MatchRule, PluginConfig, PodDisruptionBudgetPolicy,
+    ProfileBackoff, ProfileConfig, ProfileExtras,
+};
 pub use scheduler::{ClientConnection, DEFAULT_BIND_PODS_BURST, SchedulerConfig};
 pub use schema::schema;

@@ -44,9 +44,40 @@ pub struct ProfileExtras {
     /// Which of the pods with the profile's scheduler name it takes: those that meet one of these. None takes all that
     /// no profile with rules takes.
     pub match_rules: Vec<MatchRule>,
+    /// What budgets mean to preemption.
+    pub pod_disruption_budget_policy: PodDisruptionBudgetPolicy,
+    /// How long a preemption is remembered, so that it does not happen again for a replacement of its victims; none is not
+    /// at all, as kube-scheduler.
+    pub preemption_loop_window: Option<Duration>,
     /// Share of successful scheduling lives that are traced, 0 to 1.
     pub trace_sampling_ratio: Option<f64>,
 }
+
+/// What disruption budgets mean to preemption.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PodDisruptionBudgetPolicy {
+    /// Nodes where no budget is violated come first, as kube-scheduler.
+    #[default]
+    Soft,
+    /// No budget is violated.
+    Hard,
+}
+
+impl PodDisruptionBudgetPolicy {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Soft, Self::Hard];
+
+    /// The word in configuration files.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Soft => "Soft",
+            Self::Hard => "Hard",
+        }
+    }
+}
+
+/// The longest `preemptionLoopWindow`: what is remembered is bounded by time as well as by number.
+pub const MAX_PREEMPTION_LOOP_WINDOW: Duration = Duration::from_hours(24);
 
 /// How long pods wait between attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ mod tests;
 
 use serde_json::{Map, Value, json};
 
-use crate::{ConfigKind, Plugins};
+use crate::{ConfigKind, Plugins, PodDisruptionBudgetPolicy};
 
 /// What Go reads as a duration.
 const DURATION: &str = "^[-+]?(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h))+)$";
@@ -225,6 +225,21 @@ fn profile(kind: ConfigKind) -> Value {
                     list(&reference("MatchRule")),
                     "Of the profiles with one scheduler name the first with a rule that is met takes the pod, and the one \
                      without rules takes the rest.",
+                ),
+            ),
+            (
+                "podDisruptionBudgetPolicy",
+                told(
+                    defaulted(one_of(&PodDisruptionBudgetPolicy::ALL.map(PodDisruptionBudgetPolicy::as_str)), "Soft".into()),
+                    "Soft: preemption violates budgets where nothing else helps. Hard: it never does.",
+                ),
+            ),
+            (
+                "preemptionLoopWindow",
+                told(
+                    duration(),
+                    "How long a preemption is remembered, so that replacements of its victims are not evicted for the same \
+                     pods again; none is not at all.",
                 ),
             ),
             ("tracing", object(&tracing, &[])),

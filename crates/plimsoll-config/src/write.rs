@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::draft::Draft;
 use crate::{
-    ConfigKind, ExtenderConfig, ExtenderTls, GoDuration, MatchRule, PluginArgs, PluginSet, ProfileConfig,
-    ProfileExtras, SchedulerConfig,
+    ConfigKind, ExtenderConfig, ExtenderTls, GoDuration, MatchRule, PluginArgs, PluginSet, PodDisruptionBudgetPolicy,
+    ProfileConfig, ProfileExtras, SchedulerConfig,
 };
 
 pub(crate) use self::args::args as raw_args;
@@ -201,6 +201,12 @@ fn extras(value: &mut Value, extras: &ProfileExtras) {
     set(value, "backoff", backoff);
     set(value, "extenders", list(&extras.extenders, extender));
     set(value, "matchRules", list(&extras.match_rules, match_rule));
+    let policy = extras.pod_disruption_budget_policy;
+    let policy = (policy != PodDisruptionBudgetPolicy::Soft).then(|| policy.as_str().into());
+    set(value, "podDisruptionBudgetPolicy", policy);
+    let window = extras.preemption_loop_window;
+    let window = window.map(|window| GoDuration::from(window).to_string().into());
+    set(value, "preemptionLoopWindow", window);
     let tracing = extras.trace_sampling_ratio.map(|ratio| json!({"samplingRatio": ratio}));
     set(value, "tracing", tracing);
 }

@@ -1,6 +1,8 @@
 use plimsoll_framework::Nomination;
 use plimsoll_model::Seq;
 
+use crate::PreemptionPlan;
+
 /// Why no node will do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
@@ -16,6 +18,8 @@ pub struct Diagnosis {
     pub judged_at: Seq,
     /// There are no nodes: the pod returns with error backoff, and nothing is logged as an error.
     pub no_nodes: bool,
+    /// Whom to evict so that the pod gets room on the node that it is nominated to.
+    pub preemption: Option<PreemptionPlan>,
 }
 
 /// The reason given in the pod's condition.

@@ -257,6 +257,9 @@ impl Engine {
                 self.on_namespace(old.as_deref(), new.as_deref());
             }
             Delta::WorkloadSelectorChanged { old, new } => self.ledger.change_workload(old.as_ref(), new.as_ref()),
+            Delta::DisruptionBudgetChanged { old, new } => {
+                self.ledger.change_disruption_budget(old.as_ref(), new.as_ref());
+            }
         }
         self.tell_unmatched(out);
         self.applied = change.seq;

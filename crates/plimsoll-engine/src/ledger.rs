@@ -5,7 +5,9 @@ use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use plimsoll_model::columns::{Columns, NodeIndex};
-use plimsoll_model::{Footprint, Namespace, Node, ObjectName, Pod, Uid, WorkloadKind, WorkloadSelector};
+use plimsoll_model::{
+    DisruptionBudget, Footprint, Namespace, Node, ObjectName, Pod, Uid, WorkloadKind, WorkloadSelector,
+};
 
 use crate::ClaimId;
 use crate::node_order::NodeOrder;
@@ -19,6 +21,7 @@ pub(crate) struct Ledger {
     nodes: BTreeMap<CompactString, Arc<Node>>,
     namespaces: BTreeMap<CompactString, Arc<Namespace>>,
     workloads: BTreeMap<(WorkloadKind, ObjectName), Arc<WorkloadSelector>>,
+    budgets: BTreeMap<ObjectName, Arc<DisruptionBudget>>,
     pods: HashMap<Uid, Entry, FixedState>,
     columns: Columns,
     order: NodeOrder,
@@ -120,6 +123,22 @@ impl Ledger {
             (Some(old), None) => {
                 self.columns.remove_workload_selector(old.kind, &old.name);
                 self.workloads.remove(&(old.kind, old.name.clone()));
+            }
+            (None, None) => {}
+        }
+    }
+
+    pub(crate) fn change_disruption_budget(
+        &mut self,
+        old: Option<&Arc<DisruptionBudget>>,
+        new: Option<&Arc<DisruptionBudget>>,
+    ) {
+        match (old, new) {
+            (_, Some(new)) => {
+                self.budgets.insert(new.name.clone(), Arc::clone(new));
+            }
+            (Some(old), None) => {
+                self.budgets.remove(&old.name);
             }
             (None, None) => {}
         }

@@ -9,11 +9,13 @@
 mod cluster_event;
 mod cycle_state;
 mod effect;
+mod extender;
 mod extension;
 mod guard;
 mod object_change;
 mod per_node;
 mod post_filter;
+mod preemption_terms;
 mod profile;
 mod profiles;
 mod queueing_hint;
@@ -27,6 +29,10 @@ pub use plimsoll_config::MatchRule;
 pub use cluster_event::{Action, ClusterEvent, EventResource};
 pub use cycle_state::CycleState;
 pub use effect::{Effect, EffectReply, EffectRequest};
+pub use extender::{
+    EXTENDER, EXTENDER_TIME_LIMIT, Extender, ExtenderAnswer, ExtenderCall, ExtenderChoice, ExtenderNodes,
+    ExtenderRequest, ExtenderVictims,
+};
 pub use extension::{
     Bind, BindAction, CycleContext, EffectFilter, Extensions, Filter, GateStatus, Normalize, Permit, PermitOutcome,
     Plugin, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
@@ -36,6 +42,7 @@ pub use guard::guarded;
 pub use object_change::ObjectChange;
 pub use per_node::{PerNodeFilter, PerNodeRejection, PerNodeScore};
 pub use post_filter::{Nomination, PostFilter, PostFilterOutcome, Rejections};
+pub use preemption_terms::{DisruptionBudgetPolicy, PreemptionTerms};
 pub use profile::{Profile, ProfileError, WeightedScore};
 pub use profiles::{Membership, ProfileIndex, Profiles, ProfilesError};
 pub use queueing_hint::{EnqueueExtensions, EventObjects, PluginEvents, QueueingHint};

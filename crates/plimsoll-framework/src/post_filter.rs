@@ -1,7 +1,7 @@
 use compact_str::CompactString;
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 
-use crate::{Code, CycleContext, CycleState, Plugin, Status, Verdicts};
+use crate::{Code, CycleContext, CycleState, Plugin, PreemptionTerms, Status, Verdicts};
 
 /// What is to happen to the pod's `status.nominatedNodeName`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,6 +94,12 @@ pub trait PostFilter: Plugin {
         state: &mut CycleState,
         rejections: Rejections<'_>,
     ) -> PostFilterOutcome;
+
+    /// The terms on which the engine is to look for pods to evict, in place of a call of [`PostFilter::post_filter`]: only
+    /// the engine can try the filters on nodes without some of their pods.
+    fn preempts(&self) -> Option<PreemptionTerms> {
+        None
+    }
 }
 
 #[cfg(test)]

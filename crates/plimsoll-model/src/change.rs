@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::{Namespace, Node, Pod, WorkloadSelector};
+use crate::{DisruptionBudget, Namespace, Node, Pod, WorkloadSelector};
 
 /// Position in the one order of changes, over all kinds. The first change of a term has 1; there are no gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -77,5 +77,12 @@ pub enum Delta {
         old: Option<Arc<WorkloadSelector>>,
         /// As it is now.
         new: Option<Arc<WorkloadSelector>>,
+    },
+    /// A pod disruption budget was created (no `old`), changed, or is gone (no `new`).
+    DisruptionBudgetChanged {
+        /// As it was last told.
+        old: Option<Arc<DisruptionBudget>>,
+        /// As it is now.
+        new: Option<Arc<DisruptionBudget>>,
     },
 }

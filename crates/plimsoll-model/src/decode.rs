@@ -2,8 +2,9 @@ use compact_str::CompactString;
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, de};
 
-use crate::{Namespace, Node, ObjectName, Pod, ResourceVersion, Uid, WorkloadKind, WorkloadSelector};
+use crate::{DisruptionBudget, Namespace, Node, ObjectName, Pod, ResourceVersion, Uid, WorkloadKind, WorkloadSelector};
 
+mod disruption_budget;
 mod namespace;
 mod node;
 mod pod;
@@ -19,6 +20,12 @@ use workload_selector::{WireLabelled, WireSelecting};
 pub struct DecodeError {
     kind: &'static str,
     source: serde_json::Error,
+}
+
+impl DecodeError {
+    pub(crate) fn of(kind: &'static str, source: serde_json::Error) -> Self {
+        Self { kind, source }
+    }
 }
 
 /// Just enough to tell which object something is, for those that can't be decoded.
@@ -60,6 +67,11 @@ pub fn decode_workload_selector(kind: WorkloadKind, json: &[u8]) -> Result<Workl
             decode::<WireSelecting>(kind.as_str(), json).map(|object| object.into_selector(kind))
         }
     }
+}
+
+/// Reads a pod disruption budget of `policy/v1` from JSON; its selector need not be valid.
+pub fn decode_disruption_budget(json: &[u8]) -> Result<DisruptionBudget, DecodeError> {
+    decode("pod disruption budget", json)
 }
 
 /// Reads only the identity from the JSON of any object.

@@ -11,6 +11,7 @@ pub mod testing;
 mod affinity;
 mod change;
 mod decode;
+mod disruption_budget;
 mod footprint;
 mod host_port;
 mod image;
@@ -22,6 +23,7 @@ mod pod;
 mod pod_class;
 mod pod_pattern;
 mod quantity;
+mod raw;
 mod requests;
 mod resource_list;
 mod resource_version;
@@ -36,8 +38,10 @@ mod workload_selector;
 pub use affinity::{Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, PreferredTerm, WeightedPodAffinityTerm};
 pub use change::{Change, Delta, Seq};
 pub use decode::{
-    DecodeError, ObjectMetaHead, decode_metadata, decode_namespace, decode_node, decode_pod, decode_workload_selector,
+    DecodeError, ObjectMetaHead, decode_disruption_budget, decode_metadata, decode_namespace, decode_node, decode_pod,
+    decode_workload_selector,
 };
+pub use disruption_budget::DisruptionBudget;
 pub use footprint::Footprint;
 pub use host_port::{HostPort, Protocol};
 pub use image::normalised_image_name;
@@ -52,6 +56,7 @@ pub use pod::{
 pub use pod_class::{PodClass, PodTerm, TermKind};
 pub use pod_pattern::{PodPattern, PodQuery};
 pub use quantity::{ParseQuantityError, Quantity};
+pub use raw::{Raw, RawPolicy};
 pub use requests::{
     Amounts, DEFAULT_MEMORY_REQUEST, DEFAULT_MILLI_CPU_REQUEST, RequestOptions, ScalarAmounts, pod_requests,
 };

@@ -6,8 +6,8 @@ use compact_str::CompactString;
 
 use crate::{
     Affinity, Allocatable, Container, Effect, HostPort, Labels, Node, NodeAffinity, NodeImage, NodeSelectorTerm,
-    NodeSpec, NodeStatus, ObjectName, Pod, PodSpec, PodStatus, PreferredTerm, Protocol, Quantity, ResourceList,
-    ResourceVersion, Taint, Timestamp, Toleration, Uid,
+    NodeSpec, NodeStatus, ObjectName, Pod, PodSpec, PodStatus, PreemptionPolicy, PreferredTerm, Protocol, Quantity,
+    ResourceList, ResourceVersion, Taint, Timestamp, Toleration, Uid,
 };
 
 /// Begins a pod in namespace `default` with one container and no requests; its UID is `uid-<name>`.
@@ -34,6 +34,7 @@ pub fn pod(name: &str) -> PodBuilder {
             controller: None,
             spec,
             status: PodStatus::default(),
+            raw: None,
         },
         labels: Vec::new(),
         node_selector: Vec::new(),
@@ -52,6 +53,7 @@ pub fn node(name: &str) -> NodeBuilder {
             avoided_controllers: Vec::new(),
             spec: NodeSpec::default(),
             status: NodeStatus::default(),
+            raw: None,
         },
         labels: Vec::new(),
         allocatable: ResourceList::new(),
@@ -264,6 +266,18 @@ impl PodBuilder {
     /// It has been told to go.
     pub fn terminating(mut self) -> Self {
         self.pod.deletion_timestamp = Some(Timestamp::new("2026-01-01T00:00:00Z"));
+        self
+    }
+
+    /// When the kubelet took it on.
+    pub fn started(mut self, at: &str) -> Self {
+        self.pod.status.start_time = Some(Timestamp::new(at));
+        self
+    }
+
+    /// Never has others evicted for it.
+    pub fn never_preempts(mut self) -> Self {
+        self.pod.spec.preemption_policy = PreemptionPolicy::Never;
         self
     }
 

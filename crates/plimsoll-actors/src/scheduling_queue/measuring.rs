@@ -112,6 +112,7 @@ fn events_of(delta: &Delta) -> UpdateEvents {
             let event = |kind| object(EventResource::Workload(kind), old.is_some(), new.is_some());
             workload.map(|workload| event(workload.kind)).into_iter().collect()
         }
+        Delta::DisruptionBudgetChanged { .. } => UpdateEvents::new(),
     }
 }
 

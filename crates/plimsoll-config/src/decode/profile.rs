@@ -6,7 +6,8 @@ use super::args::plugin_config;
 use super::cursor::{Cursor, Object};
 use super::extender::extender;
 use crate::{
-    FeatureGates, MatchRule, PluginConfig, PluginRef, PluginSet, Plugins, ProfileBackoff, ProfileConfig, ProfileExtras,
+    FeatureGates, MatchRule, PluginConfig, PluginRef, PluginSet, Plugins, PodDisruptionBudgetPolicy, ProfileBackoff,
+    ProfileConfig, ProfileExtras,
 };
 
 /// A profile, its name apart since only a profile that stands alone may do without one.
@@ -87,6 +88,13 @@ fn extras(object: &mut Object<'_>) -> ProfileExtras {
         backoff: object.object("backoff").map(backoff),
         extenders: object.items("extenders").into_iter().map(extender).collect(),
         match_rules: object.items("matchRules").into_iter().map(match_rule).collect(),
+        pod_disruption_budget_policy: object
+            .get("podDisruptionBudgetPolicy")
+            .and_then(|cursor| disruption_budget_policy(&cursor))
+            .unwrap_or_default(),
+        preemption_loop_window: object
+            .get("preemptionLoopWindow")
+            .and_then(|cursor| not_negative(&cursor)),
         trace_sampling_ratio: object.object("tracing").and_then(trace_sampling_ratio),
     }
 }
@@ -94,15 +102,8 @@ fn extras(object: &mut Object<'_>) -> ProfileExtras {
 /// What it leaves out is as kube-scheduler's defaults.
 fn backoff(mut object: Object<'_>) -> ProfileBackoff {
     let mut read = |field, default| {
-        let Some(cursor) = object.get(field) else {
-            return default;
-        };
-        let Some(given) = cursor.duration() else { return default };
-        given.to_duration().unwrap_or_else(|| {
-            let hint = "write a duration such as 500ms, 15s or 1m30s".to_owned();
-            cursor.wrong(&format!("duration {given} must not be negative"), Some(hint));
-            default
-        })
+        let given = object.get(field).and_then(|cursor| not_negative(&cursor));
+        given.unwrap_or(default)
     };
     let backoff = ProfileBackoff {
         initial: read("initial", Duration::from_secs(1)),
@@ -110,6 +111,26 @@ fn backoff(mut object: Object<'_>) -> ProfileBackoff {
     };
     object.finish();
     backoff
+}
+
+/// A duration that is none below zero.
+fn not_negative(cursor: &Cursor<'_>) -> Option<Duration> {
+    let given = cursor.duration()?;
+    given.to_duration().or_else(|| {
+        let hint = "write a duration such as 500ms, 15s or 1m30s".to_owned();
+        cursor.wrong(&format!("duration {given} must not be negative"), Some(hint));
+        None
+    })
+}
+
+fn disruption_budget_policy(cursor: &Cursor<'_>) -> Option<PodDisruptionBudgetPolicy> {
+    let given = cursor.text()?;
+    let mut known = PodDisruptionBudgetPolicy::ALL.into_iter();
+    known.find(|policy| policy.as_str() == given).or_else(|| {
+        let hint = "write Soft or Hard".to_owned();
+        cursor.wrong(&format!("unknown policy {given:?}"), Some(hint));
+        None
+    })
 }
 
 fn trace_sampling_ratio(mut object: Object<'_>) -> Option<f64> {

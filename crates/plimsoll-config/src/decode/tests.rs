@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
-    DEFAULT_SCHEDULER_NAME, Gate, GoDuration, PluginArgs, PluginRef, Plugins, ScoringStrategyType, WeightedLabel,
+    DEFAULT_SCHEDULER_NAME, Gate, GoDuration, PluginArgs, PluginRef, Plugins, PodDisruptionBudgetPolicy,
+    ScoringStrategyType, WeightedLabel,
 };
 
 const HEAD: &str = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n";
@@ -384,7 +385,7 @@ fn resources_that_extenders_manage_alone_replace_those_that_the_fit_check_ignore
 #[test]
 fn plimsolls_own_kind_says_more_of_each_profile() {
     let text = format!(
-        "{OWN_HEAD}profiles:\n- schedulerName: a\n  backoff: {{initial: 500ms}}\n  tracing: {{samplingRatio: 0.25}}\n  matchRules:\n  - namespaceSelector: {{matchLabels: {{team: x}}}}\n    podSelector: {{matchExpressions: [{{key: gpu, operator: Exists}}]}}\n  extenders: [{{urlPrefix: http://x, filterVerb: f}}]\n  pluginConfig:\n  - name: NodeLabel\n    args: {{presentLabelsPreference: [zone, {{label: rack, weight: 3}}]}}\n- schedulerName: a\n"
+        "{OWN_HEAD}profiles:\n- schedulerName: a\n  backoff: {{initial: 500ms}}\n  tracing: {{samplingRatio: 0.25}}\n  podDisruptionBudgetPolicy: Hard\n  preemptionLoopWindow: 90s\n  matchRules:\n  - namespaceSelector: {{matchLabels: {{team: x}}}}\n    podSelector: {{matchExpressions: [{{key: gpu, operator: Exists}}]}}\n  extenders: [{{urlPrefix: http://x, filterVerb: f}}]\n  pluginConfig:\n  - name: NodeLabel\n    args: {{presentLabelsPreference: [zone, {{label: rack, weight: 3}}]}}\n- schedulerName: a\n"
     );
     let config = load(&text, &FeatureGates::default()).unwrap();
     let profile = &config.profiles[0];
@@ -396,6 +397,11 @@ fn plimsolls_own_kind_says_more_of_each_profile() {
         Some((500, 10))
     );
     assert_eq!(extras.trace_sampling_ratio, Some(0.25));
+    assert_eq!(extras.pod_disruption_budget_policy, PodDisruptionBudgetPolicy::Hard);
+    assert_eq!(extras.preemption_loop_window.map(|window| window.as_secs()), Some(90));
+    let other = &config.profiles[1].extras;
+    assert_eq!(other.pod_disruption_budget_policy, PodDisruptionBudgetPolicy::Soft);
+    assert_eq!(other.preemption_loop_window, None);
     assert_eq!(extras.extenders[0].filter_verb, "f");
     let rule = &extras.match_rules[0];
     assert_eq!(

@@ -178,6 +178,10 @@ fn every_field(root: &Value, schema: &Value) -> Value {
     if let Some(constant) = schema.get("const") {
         return constant.clone();
     }
+    // Most words are read first and judged later; of Plimsoll's own only those that are known are read.
+    if let Some(word) = schema.pointer("/enum/0") {
+        return word.clone();
+    }
     match schema.get("type").and_then(Value::as_str) {
         Some("object") => {
             let fields = schema.get("properties").and_then(Value::as_object);

@@ -4,7 +4,9 @@ use serde_json::{Value, json};
 
 use super::{args, below, extenders, percentage};
 use crate::write::raw_args;
-use crate::{ConfigKind, FeatureGates, FieldError, PluginArgs, PluginSet, Plugins, ProfileConfig};
+use crate::{
+    ConfigKind, FeatureGates, FieldError, MAX_PREEMPTION_LOOP_WINDOW, PluginArgs, PluginSet, Plugins, ProfileConfig,
+};
 
 /// Plugins that `kubescheduler.config.k8s.io/v1` does not have any more, all for the sake of `NodeVolumeLimits`.
 pub(crate) const REMOVED_PLUGINS: [&str; 4] = ["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"];
@@ -187,6 +189,12 @@ fn extras(path: &str, profile: &ProfileConfig, errors: &mut Vec<FieldError>) {
     if let Some(ratio) = extras.trace_sampling_ratio.filter(|ratio| !(0.0..=1.0).contains(ratio)) {
         let field = format!("{path}.tracing.samplingRatio");
         errors.push(FieldError::invalid(field, ratio, "not in valid range [0, 1]"));
+    }
+    let window = extras.preemption_loop_window;
+    if let Some(window) = window.filter(|window| window.is_zero() || *window > MAX_PREEMPTION_LOOP_WINDOW) {
+        let shown = crate::GoDuration::from(window).to_string();
+        let field = format!("{path}.preemptionLoopWindow");
+        errors.push(FieldError::invalid(field, shown, "not in valid range (0s, 24h]"));
     }
     for (at, rule) in extras.match_rules.iter().enumerate() {
         let path = format!("{path}.matchRules[{at}]");

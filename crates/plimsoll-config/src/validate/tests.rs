@@ -47,6 +47,24 @@ fn what_only_plimsolls_own_kind_says_is_checked() {
             r#"duration -1s must not be negative in field "profiles[0].backoff.max" (line 3, column 28)"#,
         ),
         (
+            "preemptionLoopWindow: 0s",
+            r#"profiles[0].preemptionLoopWindow: Invalid value: "0s": not in valid range (0s, 24h]"#,
+        ),
+        (
+            "preemptionLoopWindow: 24h1ns",
+            r#"profiles[0].preemptionLoopWindow: Invalid value: "24h0m0.000000001s": not in valid range (0s, 24h]"#,
+        ),
+        ("preemptionLoopWindow: 24h", ""),
+        (
+            "preemptionLoopWindow: -1s",
+            r#"duration -1s must not be negative in field "profiles[0].preemptionLoopWindow" (line 3, column 35)"#,
+        ),
+        ("podDisruptionBudgetPolicy: Soft", ""),
+        (
+            "podDisruptionBudgetPolicy: hard",
+            r#"unknown policy "hard" in field "profiles[0].podDisruptionBudgetPolicy" (line 3, column 40)"#,
+        ),
+        (
             "tracing: {samplingRatio: 1.5}",
             "profiles[0].tracing.samplingRatio: Invalid value: 1.5: not in valid range [0, 1]",
         ),

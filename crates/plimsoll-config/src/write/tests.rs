@@ -5,7 +5,10 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{FeatureGates, NodeAffinityArgs, PluginConfig, PluginRef, ProfileBackoff, WeightedLabel, load};
+use crate::{
+    FeatureGates, NodeAffinityArgs, PluginConfig, PluginRef, PodDisruptionBudgetPolicy, ProfileBackoff, WeightedLabel,
+    load,
+};
 
 fn laid_out(value: &Value) -> String {
     yaml::write(value)
@@ -166,6 +169,8 @@ fn everything_that_plimsolls_own_kind_says_is_read_as_it_was_written() {
                 match_expressions: vec![Requirement::new("d", Operator::In, ["e"])],
             }),
         }],
+        pod_disruption_budget_policy: PodDisruptionBudgetPolicy::Hard,
+        preemption_loop_window: Some(Duration::from_mins(10)),
         trace_sampling_ratio: Some(0.125),
     };
     let text = config.to_yaml(ConfigKind::Plimsoll);

@@ -130,6 +130,7 @@ impl Cycle {
             nominate: Nomination::Clear,
             judged_at: self.judged_at,
             no_nodes: false,
+            preemption: None,
         }
     }
 }

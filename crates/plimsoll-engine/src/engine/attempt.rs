@@ -296,5 +296,6 @@ pub(super) fn no_nodes(cycle: &Cycle) -> Diagnosis {
         nominate: Nomination::Clear,
         judged_at: cycle.judged_at,
         no_nodes: true,
+        preemption: None,
     }
 }

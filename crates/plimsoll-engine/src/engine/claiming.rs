@@ -175,5 +175,6 @@ fn turned_away(cycle: &Cycle, point: &str, status: &Status) -> Outcome {
         nominate: Nomination::Clear,
         judged_at: cycle.judged_at,
         no_nodes: false,
+        preemption: None,
     })
 }

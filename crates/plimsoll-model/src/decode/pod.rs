@@ -228,6 +228,7 @@ impl From<WirePod> for Pod {
             controller: controller(metadata.owner_references),
             spec: spec.into(),
             status: status.into(),
+            raw: None,
         };
         drop_idle_statuses(&mut pod);
         pod
@@ -297,10 +298,14 @@ impl From<WireContainer> for Container {
 impl From<WireStatus> for PodStatus {
     fn from(wire: WireStatus) -> Self {
         let mut pod_scheduled = None;
+        let mut disruption_target = None;
         let mut resize_pending_reason = None;
         for condition in wire.conditions {
             match condition.kind.as_str() {
                 "PodScheduled" if pod_scheduled.is_none() => pod_scheduled = Some(Box::new(condition.into())),
+                "DisruptionTarget" if disruption_target.is_none() => {
+                    disruption_target = Some(Box::new(condition.into()))
+                }
                 "PodResizePending" if resize_pending_reason.is_none() => resize_pending_reason = Some(condition.reason),
                 _ => {}
             }
@@ -318,6 +323,7 @@ impl From<WireStatus> for PodStatus {
             nominated_node_name: wire.nominated_node_name,
             start_time: wire.start_time,
             pod_scheduled,
+            disruption_target,
             resize_pending_reason,
             container_statuses: statuses.filter_map(WireContainerStatus::given).collect(),
             pod_level,

@@ -65,6 +65,8 @@ impl SchedulingQueue {
                     self.object_changed(resource, (old.is_some(), new.is_some()), objects, now);
                 }
             }
+            // Budgets say who is spared, not whether there is room: as in kube-scheduler, they wake nobody.
+            Delta::DisruptionBudgetChanged { .. } => {}
         }
     }
 

@@ -40,6 +40,23 @@ fn of_a_workload_the_selector_is_kept() {
 }
 
 #[test]
+fn of_a_disruption_budget_the_selector_and_what_is_allowed_are_kept() {
+    let object = json!({"metadata": {"namespace": "shop", "name": "b", "uid": "1", "resourceVersion": "7"},
+        "spec": {"minAvailable": 1, "selector": {"matchExpressions": [{"key": "app", "operator": "Wrong"}]}},
+        "status": {"disruptionsAllowed": 2, "currentHealthy": 3,
+            "disruptedPods": {"q": "2026-01-01T00:00:00Z", "p": "2026-01-01T00:00:00Z"}}});
+    let budget = decode_disruption_budget(object.to_string().as_bytes()).unwrap();
+    assert_eq!(budget.name.to_string(), "shop/b");
+    assert_eq!((budget.uid.as_str(), budget.resource_version.as_u64()), ("1", 7));
+    assert!(!budget.selector.unwrap().is_valid());
+    assert_eq!(budget.disruptions_allowed, 2);
+    assert_eq!(budget.disrupted_pods, ["p", "q"]);
+    let bare = json!({"metadata": {"name": "b", "uid": "1", "resourceVersion": "7"}, "spec": null, "status": null});
+    let bare = decode_disruption_budget(bare.to_string().as_bytes()).unwrap();
+    assert_eq!((bare.selector, bare.disruptions_allowed), (None, 0));
+}
+
+#[test]
 fn controllers_that_a_node_asks_to_avoid_are_kept() {
     let avoided = |annotation: &str| {
         let metadata = json!({"name": "n", "uid": "u", "resourceVersion": "1",
