@@ -17,10 +17,12 @@ CASES ?= 20000
 SEARCHES ?= 1000
 SEED ?= 0
 JOBS ?= 1
-# Sizes of the clusters in which `make bench-preemption` measures, how many pods need room made, how often each is measured.
+# Sizes of the clusters in which `make bench-preemption` measures, how many pods need room made, how often each is measured,
+# and whether on the embedded API server instead of the real one.
 NODES ?= 500 5000
 PREEMPTORS ?= 500
 ROUNDS ?= 1
+EMBEDDED ?=
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
 SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
@@ -28,7 +30,7 @@ SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
 .PHONY: help
 help: ## List these targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: binary ## Show three replicas at work, the leader killed on stage (KEEP=1 leaves them running)
@@ -92,9 +94,9 @@ bench-queue: ## Measure push, pop and move with up to a million waiting pods (do
 	cargo bench --package plimsoll-queue --bench waiting_pods --profile $(PROFILE)
 
 .PHONY: bench-preemption
-bench-preemption: controlplane binary ## Measure preemption against kube-scheduler in the same run (NODES="500 5000" PREEMPTORS=500 ROUNDS=1)
+bench-preemption: controlplane binary ## Measure preemption against kube-scheduler (NODES="500 5000" PREEMPTORS=500 ROUNDS=1 EMBEDDED=1)
 	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-preemption -- \
-		--preemptors $(PREEMPTORS) --rounds $(ROUNDS) $(NODES)
+		--preemptors $(PREEMPTORS) --rounds $(ROUNDS) $(if $(EMBEDDED),--embedded) $(NODES)
 
 # With the scheduler's own features, so that what both are made of is compiled once.
 .PHONY: oracle-binary

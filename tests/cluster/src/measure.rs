@@ -1,6 +1,7 @@
 //! Pods placed per second, and what each costs.
 
 pub mod preemption;
+pub mod server;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -3,22 +3,25 @@
 //! Every node of four CPUs runs four pods of 900m and priority 0 without a grace period. Then, while the scheduler runs,
 //! pods of three CPUs and priority 10 are created: each needs three victims on a node of its own.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-use anyhow::{Context, ensure};
+use anyhow::ensure;
+use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use kube::api::{Api, PostParams};
-use plimsoll_controlplane::{ControlPlane, PodRequest, PodWrite, User};
+use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::judge_outcome;
+use super::server::Server;
 use crate::cluster::create_all;
+use crate::explain::PodFacts;
 use crate::fixtures::{node, pod};
 use crate::metrics::Metrics;
-use crate::replica::{Election, Replica, Scheduler};
+use crate::replica::{Replica, Scheduler};
 
 /// Pods on each node before.
 const RESIDENTS: usize = 4;
@@ -33,9 +36,9 @@ pub struct Preempted {
     victims: usize,
     /// Attempts to preempt, as it counts them.
     attempts: i64,
-    /// From the first deletion's arrival at the API server to the last Binding's answer.
+    /// From when the first preemptor was created until a watch had shown all of them bound.
     wall: Duration,
-    /// Of the scheduler, from when the first preemptor was created to the last Binding.
+    /// Of the scheduler, in that time.
     cpu: Duration,
     peak_memory: u64,
     /// Of one attempt that ended without a node, mean: the search, and the preemption after it.
@@ -99,73 +102,76 @@ impl fmt::Display for Preempted {
     }
 }
 
-/// Lets `scheduler` find places for `preemptors` pods on a control plane of its own, where nothing is yet, and judges the
-/// outcome. An error when they are not all bound within `limit`.
+/// Lets `scheduler` find places for `preemptors` pods on a server of its own, where nothing is yet, and judges the outcome.
+/// An error when they are not all bound within `limit`.
 pub async fn measure(
-    control_plane: &ControlPlane,
+    server: &Server,
     scheduler: Scheduler,
     nodes: usize,
     preemptors: usize,
     limit: Duration,
 ) -> anyhow::Result<Preempted> {
     ensure!(preemptors <= nodes, "each preemptor needs a node of its own");
-    let client = control_plane.client(&User::admin()).await?;
+    let client = server.client().await?;
     stage(&client, nodes).await?;
-    let mut replica = Replica::start(scheduler, 0, Election::Off, &[], control_plane)?;
+    let mut replica = server.start(scheduler)?;
     ready(&mut replica, nodes * RESIDENTS).await?;
 
-    let before = replica.process.cpu_time();
-    let high = |i| {
-        pod(&format!("high-{i}"))
-            .priority_class("high")
-            .cpu("3")
-            .memory("500Mi")
-            .build()
+    let pods: Api<Pod> = Api::default_namespaced(client.clone());
+    let high = |i| pod(&format!("high-{i}")).priority_class("high").label("app", "high");
+    let high = (0..preemptors).map(|i| high(i).cpu("3").memory("500Mi").build());
+    let before = pods.list_metadata(&ListParams::default().limit(1)).await?.metadata;
+    let version = before.resource_version.unwrap_or_default();
+    let (cpu, start) = (replica.process.cpu_time(), Instant::now());
+    let bound = until_bound(&pods, &version, preemptors);
+    let work = futures::future::try_join(create_all(&pods, high.collect()), bound);
+    let Ok(done) = tokio::time::timeout(limit, work).await else {
+        anyhow::bail!("not all are bound within {limit:?}:\n{}", replica.process.log_tail(20));
     };
-    create_all(
-        &Api::<Pod>::default_namespaced(client.clone()),
-        (0..preemptors).map(high).collect(),
-    )
-    .await?;
-    let deadline = Instant::now() + limit;
-    // The audit log is read, not the API server: asking it would take its time from the scheduler.
-    loop {
-        let bound = control_plane.bound_so_far()?;
-        if bound >= preemptors {
-            break;
-        }
-        replica.process.ensure_running()?;
-        let tail = || format!("only {bound} binds within {limit:?}:\n{}", replica.process.log_tail(20));
-        ensure!(Instant::now() < deadline, tail());
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
-    let cpu = replica.process.cpu_time().saturating_sub(before);
+    done?;
+    let (wall, cpu) = (start.elapsed(), replica.process.cpu_time().saturating_sub(cpu));
     let (metrics, peak_memory) = (replica.metrics().await?, replica.process.peak_memory());
     replica.process.kill()?;
 
-    let binds = control_plane.bind_requests()?;
-    let mut deletions = control_plane.pod_requests()?;
-    deletions.retain(|request| request.by_scheduler() && request.write == PodWrite::Delete && request.code == 200);
-    let first = deletions
-        .iter()
-        .map(|deletion| deletion.received)
-        .min()
-        .context("no deletion")?;
-    let last = binds.iter().map(|bind| bind.answered).max().context("no binds")?;
-    let programs = [(replica.user.group.clone(), scheduler)].into();
-    let bound = nodes * RESIDENTS - victims(&deletions) + preemptors;
+    let left = pods.list_metadata(&ListParams::default()).await?.items.len();
+    let programs = BTreeMap::from([(replica.user.group.clone(), scheduler)]);
     Ok(Preempted {
         scheduler,
         nodes,
         preemptors,
-        victims: victims(&deletions),
+        victims: nodes * RESIDENTS + preemptors - left,
         attempts: metrics.sum("scheduler_preemption_attempts_total", &[]),
-        wall: Duration::from_micros(u64::try_from(last - first)?),
+        wall,
         cpu,
         peak_memory,
         decision: decision(&metrics),
-        violations: judge_outcome(&client, &binds, &programs, bound).await?,
+        violations: judge_outcome(&client, &server.bind_requests()?, &programs, left).await?,
     })
+}
+
+/// Follows the preemptors until so many are bound.
+async fn until_bound(pods: &Api<Pod>, version: &str, count: usize) -> anyhow::Result<()> {
+    let params = WatchParams::default().labels("app=high");
+    let (mut version, mut bound) = (version.to_owned(), std::collections::BTreeSet::new());
+    while bound.len() < count {
+        let mut changes = pods.watch(&params, &version).await?.boxed();
+        while let Some(change) = changes.try_next().await? {
+            match change {
+                WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
+                    version = pod.metadata.resource_version.clone().unwrap_or_default();
+                    if pod.node().is_some() {
+                        bound.insert(pod.uid().to_owned());
+                    }
+                }
+                WatchEvent::Error(status) => return Err(kube::Error::Api(status).into()),
+                _ => {}
+            }
+            if bound.len() == count {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
 }
 
 async fn stage(client: &kube::Client, nodes: usize) -> anyhow::Result<()> {
@@ -203,11 +209,6 @@ async fn ready(replica: &mut Replica, residents: usize) -> anyhow::Result<()> {
         replica.process.ensure_running()?;
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-}
-
-fn victims(deletions: &[PodRequest]) -> usize {
-    let pods: std::collections::BTreeSet<&str> = deletions.iter().map(|deletion| deletion.pod.as_str()).collect();
-    pods.len()
 }
 
 fn decision(metrics: &Metrics) -> Duration {

@@ -44,6 +44,7 @@ async fn stage(cluster: &mut Cluster<'_>, nodes: usize, least: usize) -> anyhow:
     cluster
         .create_budget("guard", APP, json!({ "minAvailable": least }), allowed)
         .await?;
+    cluster.allow_evictions().await?;
     cluster.start_kubelets();
     cluster.start_configured(CONFIG)?;
     Ok(())
