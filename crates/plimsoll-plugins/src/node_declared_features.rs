@@ -8,8 +8,8 @@ use std::sync::Arc;
 use plimsoll_config::Gate;
 use plimsoll_framework::{
     Action, ClusterEvent, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
-    Extensions, Filter, FilterPass, ObjectChange, Plugin, PreFilter, PreFilterOutcome, QueueingHint, ReasonCode,
-    Resolvability,
+    Extensions, Filter, FilterPass, ObjectChange, Plugin, PodsSeen, PreFilter, PreFilterOutcome, QueueingHint,
+    ReasonCode, Resolvability,
 };
 use plimsoll_model::{Node, Pod, PodSpec};
 use smallvec::{SmallVec, smallvec};
@@ -86,6 +86,10 @@ impl Filter for NodeDeclaredFeatures {
         true
     }
 
+    fn pods_seen(&self) -> PodsSeen {
+        PodsSeen::Nothing
+    }
+
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed(REASON)]
     }
@@ -150,7 +154,7 @@ fn own_needs_differ(pod: &Pod, change: ObjectChange<'_, Pod>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_config::FeatureGates;
+    use plimsoll_config::{FeatureGates, ProfileExtras};
 
     use super::*;
     use crate::fixture::{Cluster, Listener, node, pod, unresolvable};
@@ -185,6 +189,7 @@ mod tests {
             args: None,
             gates: &FeatureGates::default().with(Gate::NodeDeclaredFeatures, enabled),
             scheduler_name: "default-scheduler",
+            extras: &ProfileExtras::default(),
         })
         .unwrap()
     }

@@ -1,0 +1,30 @@
+use plimsoll_model::Moment;
+
+use super::Engine;
+use super::attempt::{Flow, Stage, no_nodes};
+use super::preempting::Sought;
+use crate::Outcome;
+use crate::cycle::Cycle;
+
+impl Engine {
+    /// Asks the next post-filter. One that leaves preemption to the engine is not asked itself.
+    pub(super) fn post_filter(&mut self, cycle: &mut Cycle, now: Moment) -> Flow {
+        let Some(plugin) = cycle.next_post_filter() else {
+            return end(cycle);
+        };
+        let outcome = match plugin.preempts() {
+            None => cycle.ask_post_filter(plugin.as_ref(), self.ledger.columns(), now),
+            Some(terms) => match self.seek_victims(cycle, &terms, now) {
+                Sought::Candidates => return Flow::Go(Stage::Victims),
+                Sought::Outcome(outcome) => outcome,
+            },
+        };
+        cycle.heed(outcome, None);
+        Flow::Go(Stage::PostFilter)
+    }
+}
+
+fn end(cycle: &mut Cycle) -> Flow {
+    let diagnosis = cycle.end_post_filters().unwrap_or_else(|| no_nodes(cycle));
+    Flow::Done(Outcome::Unschedulable(diagnosis))
+}
