@@ -33,7 +33,7 @@ pub(crate) fn bind_input(reply: BindReply, token: &TermToken, now: Moment) -> Cl
             tracing::debug!(error, "No connection for a binding; it is sent again");
             ClaimInput::Throttled { retry_after: RECONNECT }
         }
-        BindReply::NotSent(reason @ NotSent::TermOver) => ClaimInput::NotSent {
+        BindReply::NotSent(reason @ (NotSent::TermOver | NotSent::Withdrawn)) => ClaimInput::NotSent {
             message: reason.to_string(),
         },
     }

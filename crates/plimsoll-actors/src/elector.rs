@@ -307,6 +307,7 @@ impl ElectorState {
                 uid: lease.map_or_else(|| "".into(), |lease| lease.uid.clone()),
                 resource_version: lease.map_or_else(Default::default, |lease| lease.resource_version.as_str().into()),
             },
+            related: None,
             reporting_controller: self.controller.as_str().into(),
             reporting_instance: "".into(),
             event_time: self.clock.wall(),

@@ -42,8 +42,19 @@ pub struct PodEvent {
     action: &'static str,
     note: String,
     regarding: ObjectReference,
+    related: Option<ObjectReference>,
     controller: String,
     time: jiff::Timestamp,
+}
+
+fn reference(pod: &Pod) -> ObjectReference {
+    ObjectReference {
+        api_version: "v1".into(),
+        kind: "Pod".into(),
+        name: pod.name.clone(),
+        uid: pod.uid.clone(),
+        resource_version: pod.resource_version.to_string().into(),
+    }
 }
 
 impl PodEvent {
@@ -56,22 +67,26 @@ impl PodEvent {
         note: String,
         time: jiff::Timestamp,
     ) -> Self {
-        let regarding = ObjectReference {
-            api_version: "v1".into(),
-            kind: "Pod".into(),
-            name: pod.name.clone(),
-            uid: pod.uid.clone(),
-            resource_version: pod.resource_version.to_string().into(),
-        };
         let controller = pod.spec.scheduler_name.to_string();
         Self {
             event_type,
             reason,
             action,
             note,
-            regarding,
+            regarding: reference(pod),
+            related: None,
             controller,
             time,
+        }
+    }
+
+    /// What a pod made happen to another: the first one's `schedulerName` is the reporting controller.
+    #[must_use]
+    pub fn because_of(self, other: &Pod) -> Self {
+        Self {
+            related: Some(reference(other)),
+            controller: other.spec.scheduler_name.to_string(),
+            ..self
         }
     }
 
@@ -82,6 +97,7 @@ impl PodEvent {
             action: self.action.into(),
             note: self.note,
             regarding: self.regarding,
+            related: self.related,
             reporting_instance: format!("{}-{host}", self.controller).into(),
             reporting_controller: self.controller.into(),
             event_time: self.time,

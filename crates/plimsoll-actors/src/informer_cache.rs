@@ -17,7 +17,9 @@ mod tests;
 use std::sync::Arc;
 
 use plimsoll_client::{WatchBatch, WatchEvent};
-use plimsoll_model::{Change, Delta, Namespace, Node, Pod, ResourceVersion, Seq, WorkloadKind, WorkloadSelector};
+use plimsoll_model::{
+    Change, Delta, DisruptionBudget, Namespace, Node, Pod, ResourceVersion, Seq, WorkloadKind, WorkloadSelector,
+};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -84,6 +86,8 @@ pub enum CacheMessage {
     Namespaces(WatchBatch<Namespace>, Credit),
     /// From the watch of one kind of workload, or the short watch that forces progress.
     Workloads(WorkloadKind, WatchBatch<WorkloadSelector>, Credit),
+    /// From the watch of disruption budgets, or the short watch that forces progress.
+    DisruptionBudgets(WatchBatch<DisruptionBudget>, Credit),
     /// From the pod watch, or the short watch that forces progress.
     Pods(WatchBatch<Pod>, Credit),
     /// From the node watch, or the short watch that forces progress.
@@ -141,6 +145,7 @@ impl Summary for CacheMessage {
         match self {
             Self::Namespaces(namespaces, _) => batch("Namespaces", namespaces),
             Self::Workloads(kind, workloads, _) => batch(kind.as_str(), workloads),
+            Self::DisruptionBudgets(budgets, _) => batch("DisruptionBudgets", budgets),
             Self::Pods(pods, _) => batch("Pods", pods),
             Self::Nodes(nodes, _) => batch("Nodes", nodes),
             Self::Subscribe { .. } => "Subscribe".to_owned(),
@@ -188,6 +193,7 @@ pub struct InformerCacheState {
     namespaces: Store<Namespace>,
     /// By [`workload_position`].
     workloads: [Store<WorkloadSelector>; WorkloadKind::ALL.len()],
+    budgets: Store<DisruptionBudget>,
     pods: Store<Pod>,
     nodes: Store<Node>,
     /// Number of the last change that was sent.
@@ -209,6 +215,7 @@ impl InformerCacheState {
         match kind {
             Kind::Namespaces => self.namespaces.applied(),
             Kind::Workloads(kind) => self.workloads[workload_position(kind)].applied(),
+            Kind::DisruptionBudgets => self.budgets.applied(),
             Kind::Nodes => self.nodes.applied(),
             Kind::Pods => self.pods.applied(),
         }
@@ -221,6 +228,7 @@ impl InformerCacheState {
     fn synced(&self) -> bool {
         self.namespaces.synced()
             && self.workloads.iter().all(Store::synced)
+            && self.budgets.synced()
             && self.nodes.synced()
             && self.pods.synced()
     }
@@ -248,6 +256,17 @@ impl InformerCacheState {
         let deltas = changes.into_iter().map(|change| {
             let (old, new) = change.into_both();
             Delta::WorkloadSelectorChanged { old, new }
+        });
+        self.publish(deltas.collect(), credit);
+        Ok(())
+    }
+
+    fn take_budgets(&mut self, batch: WatchBatch<DisruptionBudget>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
+        self.permissions.note(Kind::DisruptionBudgets, &batch);
+        let changes = absorb(&mut self.budgets, Kind::DisruptionBudgets, batch, &mut self.isolation)?;
+        let deltas = changes.into_iter().map(|change| {
+            let (old, new) = change.into_both();
+            Delta::DisruptionBudgetChanged { old, new }
         });
         self.publish(deltas.collect(), credit);
         Ok(())
@@ -306,9 +325,18 @@ impl InformerCacheState {
             old: None,
             new: Some(Arc::clone(workload)),
         });
+        let budgets = self.budgets.objects().map(|budget| Delta::DisruptionBudgetChanged {
+            old: None,
+            new: Some(Arc::clone(budget)),
+        });
         let nodes = self.nodes.objects().cloned().map(Delta::NodeAdded);
         let pods = self.pods.objects().cloned().map(Delta::PodAdded);
-        let deltas: Vec<Delta> = namespaces.chain(workloads).chain(nodes).chain(pods).collect();
+        let deltas: Vec<Delta> = namespaces
+            .chain(workloads)
+            .chain(budgets)
+            .chain(nodes)
+            .chain(pods)
+            .collect();
         self.subscribers = Some(subscribers);
         self.seq = Seq::default();
         let changes: Arc<[Change]> = deltas.into_iter().map(|delta| self.number(delta)).collect();
@@ -428,6 +456,7 @@ impl Actor for InformerCache {
             mailbox: arguments.mailbox,
             namespaces: Store::default(),
             workloads: Default::default(),
+            budgets: Store::default(),
             pods: Store::default(),
             nodes: Store::default(),
             seq: Seq::default(),
@@ -449,6 +478,7 @@ impl Actor for InformerCache {
         match message {
             CacheMessage::Namespaces(batch, credit) => state.take_namespaces(batch, &credit)?,
             CacheMessage::Workloads(kind, batch, credit) => state.take_workloads(kind, batch, &credit)?,
+            CacheMessage::DisruptionBudgets(batch, credit) => state.take_budgets(batch, &credit)?,
             CacheMessage::Pods(batch, credit) => state.take_pods(batch, &credit)?,
             CacheMessage::Nodes(batch, credit) => state.take_nodes(batch, &credit)?,
             CacheMessage::Subscribe {

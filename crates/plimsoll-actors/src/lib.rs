@@ -11,6 +11,7 @@
 //! | [`scheduling_queue`] | term | pods that wait |
 //! | [`scheduling_cycle`] | term | columns, claims, nominations |
 //! | [`binding_workers`] | term | API writes in flight |
+//! | [`evictor`] | term | preemptions under way |
 //! | [`auditor`] | term | what earlier audits have found |
 //!
 //! Each message says who sends it and what it promises. State has one owner; nothing is shared behind a lock.
@@ -24,6 +25,7 @@ mod claim_input;
 pub mod effects;
 pub mod elector;
 pub mod event_recorder;
+pub mod evictor;
 pub mod http_server;
 pub mod informer_cache;
 pub mod mailbox;

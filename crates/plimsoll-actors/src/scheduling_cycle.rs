@@ -8,6 +8,7 @@ mod claim_messages;
 mod message;
 mod outcome_report;
 mod panic_budget;
+mod preempting;
 mod status_writes;
 
 use std::collections::BTreeMap;
@@ -30,6 +31,7 @@ use tokio_util::task::TaskTracker;
 
 pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
+use self::preempting::{Awaited, Concerned};
 use self::status_writes::StatusWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
@@ -37,6 +39,7 @@ use crate::binding_workers::BindingWorkers;
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
+use crate::evictor::EvictorMessage;
 use crate::informer_cache::{Changes, Credit};
 use crate::mailbox::Mailbox;
 use crate::scheduling_queue::{Attempt, QueueMessage};
@@ -56,6 +59,8 @@ pub struct SchedulingCycleArguments {
     pub queue: Mailbox<QueueMessage>,
     /// Who writes.
     pub workers: BindingWorkers,
+    /// Who carries preemptions out.
+    pub evictor: Mailbox<EvictorMessage>,
     /// Who tells users.
     pub recorder: Mailbox<RecorderMessage>,
     /// Who performs effects.
@@ -86,6 +91,7 @@ pub struct SchedulingCycleState {
     mailbox: Mailbox<CycleMessage>,
     queue: Mailbox<QueueMessage>,
     workers: BindingWorkers,
+    evictor: Mailbox<EvictorMessage>,
     recorder: Mailbox<RecorderMessage>,
     effects: Effects,
     token: Arc<TermToken>,
@@ -96,6 +102,9 @@ pub struct SchedulingCycleState {
     waiting: Option<Attempt>,
     /// The pod whose cycle waits for an effect.
     current: Option<PoppedPod>,
+    /// The pod whose cycle waits for its victims.
+    awaited: Option<Awaited>,
+    concerned: Concerned,
     attempted: HashMap<Uid, Attempted, FixedState>,
     /// Room in the pipeline for the changes that a waiting cycle must not see yet: while it waits the watch slows down,
     /// and what is held back stays bounded.
@@ -135,6 +144,7 @@ impl SchedulingCycleState {
         for change in changes.changes.iter() {
             self.engine.apply(change, now, &mut notices);
         }
+        self.pass_on(&changes.changes);
         self.act_on(notices, now);
         self.begin_waiting(now)
     }
@@ -205,9 +215,11 @@ impl SchedulingCycleState {
             }
             Ok(Step::Done(outcome)) => {
                 if let Some(popped) = self.current.take() {
-                    self.conclude(&popped, outcome, now);
+                    self.conclude(popped, outcome, now);
                 }
-                self.ready();
+                if self.awaited.is_none() {
+                    self.ready();
+                }
             }
             Err(cause) => {
                 let text = panic_text(cause.as_ref());
@@ -303,6 +315,7 @@ impl Actor for SchedulingCycle {
             mailbox: arguments.mailbox,
             queue: arguments.queue,
             workers: arguments.workers,
+            evictor: arguments.evictor,
             recorder: arguments.recorder,
             effects: arguments.effects,
             token: arguments.token,
@@ -311,6 +324,8 @@ impl Actor for SchedulingCycle {
             alarm: Alarm::default(),
             waiting: None,
             current: None,
+            awaited: None,
+            concerned: Concerned::default(),
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
             held: Vec::new(),
             status_writes: StatusWrites::default(),
@@ -362,6 +377,14 @@ impl Actor for SchedulingCycle {
             CycleMessage::WaitingPods(reply) => {
                 let _ = reply.send(state.who_waits(now));
             }
+            CycleMessage::PreemptionExecuted {
+                preemptor,
+                result,
+                trace,
+            } => trace
+                .span("PreemptionExecuted")
+                .in_scope(|| state.take_execution(&preemptor, result, now)),
+            CycleMessage::PreemptionOver { named, spared } => state.take_end_of_preemption(&named, &spared),
             CycleMessage::Tick => state.tick(now),
             CycleMessage::Audit(marker) => state.give_account(marker, now),
             CycleMessage::Restate(restatements) => state.take_truth(&restatements, now)?,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use plimsoll_client::Clock;
 use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
-use plimsoll_queue::{Outcome, PoppedPod, SchedulingQueue as Queue};
+use plimsoll_queue::{Outcome, PoppedPod, Release, SchedulingQueue as Queue};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::oneshot;
@@ -51,6 +51,15 @@ pub enum QueueMessage {
     },
     /// From the cycle: something of the scheduler's own that may let a waiting pod fit, and the objects behind it.
     Observe(ClusterEvent, EventObjects),
+    /// From the cycle: hold the pod back while its victims go.
+    Hold(Uid),
+    /// From the Evictor: hold the pod back no longer.
+    Release {
+        /// Which pod.
+        pod: Uid,
+        /// What becomes of it.
+        release: Release,
+    },
     /// From plugins of a cycle that found a node: try these pods now.
     Activate(Vec<Uid>),
     /// From the alarm: a backoff or a longest wait may be over.
@@ -80,6 +89,8 @@ impl Summary for QueueMessage {
             Self::Ready => "Ready".to_owned(),
             Self::Settle { uid, outcome, .. } => format!("Settle {uid} {outcome:?}"),
             Self::Observe(event, _) => format!("Observe {event}"),
+            Self::Hold(uid) => format!("Hold {uid}"),
+            Self::Release { pod, release } => format!("Release {pod} {release:?}"),
             Self::Activate(uids) => format!("Activate {uids:?}"),
             Self::Tick => "Tick".to_owned(),
             Self::Audit(marker) => format!("Audit {}", marker.number),
@@ -227,6 +238,8 @@ impl Actor for SchedulingQueue {
                 trace.span("Settle").in_scope(|| state.settle(uid, outcome, now));
             }
             QueueMessage::Observe(event, objects) => state.queue.observe(event, objects, now),
+            QueueMessage::Hold(uid) => state.queue.hold(&uid, now),
+            QueueMessage::Release { pod, release } => state.queue.release(&pod, release, now),
             QueueMessage::Activate(uids) => state.queue.activate(&uids, now),
             QueueMessage::Tick => {
                 state.alarm.rang();

@@ -4,44 +4,34 @@
 //! A term starts with the barrier: what the API server held after we won must have come through our own watches before
 //! the first pod is decided.
 
+mod barrier;
+mod children;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::FutureExt;
-use plimsoll_client::{
-    ApiClient, BarrierError, Clock, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services,
-    StatefulSets, TermToken, consistent_list, consistent_version, force_progress,
-};
-use plimsoll_engine::Engine;
-use plimsoll_model::ResourceVersion;
-use plimsoll_queue::SchedulingQueue as Queue;
-use plimsoll_telemetry::{HandOverStage, Metrics};
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
-use tokio::sync::{mpsc, oneshot};
+use plimsoll_client::{ApiClient, Clock, TermToken};
+use plimsoll_telemetry::Metrics;
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::assembled_config::AssembledConfig;
-use crate::auditor::{AuditReport, Auditor, AuditorArguments, AuditorMessage};
-use crate::binding_workers::BindingWorkers;
+use crate::auditor::{AuditReport, AuditorMessage};
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
-use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Kind, Versions};
+use crate::evictor::EvictorMessage;
+use crate::informer_cache::CacheMessage;
 use crate::mailbox::{Mailbox, Summary, Tap};
 use crate::permits::{Permits, WaitingReport};
-use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments};
-use crate::scheduling_queue::{QueueMessage, SchedulingQueue, SchedulingQueueArguments};
+use crate::scheduling_cycle::CycleMessage;
+use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
-use crate::watch_feed;
 
-/// Several API servers may stand behind one address, and a short watch may hit one that lags behind for as long as it
-/// likes. A kind that gets no further for this long is listed, which is always up to date.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Between two tries to read what the API server holds.
-const BARRIER_RETRY: Duration = Duration::from_millis(500);
+use self::barrier::barrier;
+use self::children::Running;
 
 /// What the term hears.
 #[derive(Debug)]
@@ -135,13 +125,6 @@ pub struct TermArguments {
     pub mailbox: Mailbox<TermMessage>,
 }
 
-struct Running {
-    queue: (Mailbox<QueueMessage>, ActorCell),
-    cycle: (Mailbox<CycleMessage>, ActorCell),
-    workers: BindingWorkers,
-    auditor: (Mailbox<AuditorMessage>, ActorCell),
-}
-
 /// What the term owns.
 pub struct TermState {
     parts: TermParts,
@@ -161,73 +144,6 @@ impl Drop for TermState {
 }
 
 impl TermState {
-    async fn start(&mut self, myself: &ActorRef<TermMessage>) -> Result<(), ActorProcessingErr> {
-        let parts = &self.parts;
-        let assembled = &parts.assembled;
-        let cycle = Mailbox::<CycleMessage>::new("SchedulingCycle", parts.tap.clone());
-        let queue = Mailbox::<QueueMessage>::new("SchedulingQueue", parts.tap.clone());
-        let queue_arguments = SchedulingQueueArguments {
-            queue: Queue::new(assembled.queue(), &assembled.profiles),
-            mailbox: queue.clone(),
-            cycle: cycle.clone(),
-            clock: Arc::clone(&parts.clock),
-            metrics: Arc::clone(&parts.metrics),
-        };
-        let (queue_ref, _) = Actor::spawn_linked(None, SchedulingQueue, queue_arguments, myself.get_cell()).await?;
-        let workers = BindingWorkers::spawn(
-            &assembled.config,
-            parts.client.clone(),
-            Arc::clone(&self.token),
-            cycle.clone(),
-            myself.get_cell(),
-        )
-        .await?;
-        let cycle_arguments = SchedulingCycleArguments {
-            engine: Engine::new(assembled.profiles.clone(), parts.seed.wrapping_add(self.token.number())),
-            mailbox: cycle.clone(),
-            queue: queue.clone(),
-            workers: workers.clone(),
-            recorder: parts.recorder.clone(),
-            effects: parts.effects.clone(),
-            token: Arc::clone(&self.token),
-            clock: Arc::clone(&parts.clock),
-            metrics: Arc::clone(&parts.metrics),
-        };
-        let spawning = Actor::spawn_linked(None, SchedulingCycle, cycle_arguments, myself.get_cell());
-        let (cycle_ref, _) = Box::pin(spawning).await?;
-        queue.bind(queue_ref.clone());
-        cycle.bind(cycle_ref.clone());
-        parts.permits.bind(cycle.clone());
-        parts.metrics.watch_mailbox(queue.name(), {
-            let depth = queue.depth().clone();
-            move || depth.get()
-        });
-        parts.metrics.watch_mailbox(cycle.name(), {
-            let depth = cycle.depth().clone();
-            move || depth.get()
-        });
-        parts.cache.tell(CacheMessage::Subscribe {
-            queue: queue.clone(),
-            cycle: cycle.clone(),
-            assembled: Arc::clone(assembled),
-        });
-        cycle.tell(CycleMessage::Start);
-        parts.elector.tell(ElectorMessage::Running {
-            queue: queue.clone(),
-            cycle: cycle.clone(),
-        });
-        let auditor = Mailbox::<AuditorMessage>::new("Auditor", parts.tap.clone());
-        let auditor_cell = start_auditor(parts, &auditor, myself).await?;
-        tracing::info!(term = self.token.number(), "Scheduling begins");
-        self.running = Some(Running {
-            auditor: (auditor, auditor_cell),
-            queue: (queue, queue_ref.get_cell()),
-            cycle: (cycle, cycle_ref.get_cell()),
-            workers,
-        });
-        Ok(())
-    }
-
     /// Queue and cycle hear of it through the cache, so that both switch at one number of the stream.
     fn reconfigure(&mut self, assembled: Arc<AssembledConfig>) {
         if self.running.is_some() && !self.stopping {
@@ -257,7 +173,17 @@ impl TermState {
         match &self.running {
             Some(running) if !self.stopping => {
                 running.queue.0.tell(QueueMessage::StopPopping);
-                running.cycle.0.tell(CycleMessage::Drain(reply));
+                let (cycle, cycle_drained) = oneshot::channel();
+                let (evictor, evictor_drained) = oneshot::channel();
+                running.cycle.0.tell(CycleMessage::Drain(cycle));
+                running.evictor.0.tell(EvictorMessage::Drain(evictor));
+                let cancelled = self.cancelled.clone();
+                self.tasks.spawn(async move {
+                    let drained = futures::future::join(cycle_drained, evictor_drained);
+                    if let Some((Ok(()), Ok(()))) = cancelled.run_until_cancelled(drained).await {
+                        let _ = reply.send(());
+                    }
+                });
             }
             _ => {
                 let _ = reply.send(());
@@ -283,191 +209,6 @@ impl TermState {
             None => myself.stop(None),
         }
     }
-
-    async fn child_ended(&mut self, myself: &ActorRef<TermMessage>, child: &ActorCell, why: &str) {
-        let Some(running) = &mut self.running else { return };
-        if child.get_id() == running.auditor.1.get_id() {
-            if !self.stopping {
-                tracing::error!(
-                    error = why,
-                    "The auditor has died; pods are scheduled all the same, and it is started anew"
-                );
-                if let Ok(cell) = start_auditor(&self.parts, &running.auditor.0, myself).await {
-                    running.auditor.1 = cell;
-                }
-            }
-        } else if child.get_id() == running.workers.cell().get_id() {
-            running.cycle.1.stop(None);
-            running.queue.1.stop(None);
-            if !self.stopping {
-                self.parts.supervisor.tell(SupervisorMessage::TermFailed {
-                    reason: format!("binding workers: {why}"),
-                });
-            }
-            myself.stop(None);
-        } else if !self.stopping {
-            let actor = if child.get_id() == running.cycle.1.get_id() {
-                "scheduling cycle"
-            } else {
-                "scheduling queue"
-            };
-            self.token.cancel();
-            self.parts.supervisor.tell(SupervisorMessage::TermFailed {
-                reason: format!("{actor}: {why}"),
-            });
-        }
-    }
-}
-
-/// Starts the auditor, for the first time or again: what an earlier one has found is found again.
-async fn start_auditor(
-    parts: &TermParts,
-    mailbox: &Mailbox<AuditorMessage>,
-    myself: &ActorRef<TermMessage>,
-) -> Result<ActorCell, ActorProcessingErr> {
-    let arguments = AuditorArguments {
-        mailbox: mailbox.clone(),
-        cache: parts.cache.clone(),
-        clock: Arc::clone(&parts.clock),
-        metrics: Arc::clone(&parts.metrics),
-    };
-    let (auditor, _) = Actor::spawn_linked(None, Auditor, arguments, myself.get_cell()).await?;
-    let cell = auditor.get_cell();
-    mailbox.bind(auditor);
-    let depth = mailbox.depth().clone();
-    parts.metrics.watch_mailbox(mailbox.name(), move || depth.get());
-    Ok(cell)
-}
-
-/// Waits until the cache has everything that the API server held when this was called, for each kind by that kind's own
-/// versions. A quiet kind's watch would say so only once a minute, so a short second watch makes it.
-async fn barrier(parts: TermParts) {
-    let begun = parts.clock.now();
-    let Some(seen) = cached_versions(&parts).await else {
-        return std::future::pending().await;
-    };
-    let wanted = loop {
-        match read_versions(&parts.client).await {
-            Ok(versions) => break versions,
-            Err(error) => {
-                tracing::warn!(%error, "Reading the version to catch up with failed; trying again");
-                tokio::time::sleep(BARRIER_RETRY).await;
-            }
-        }
-    };
-    parts
-        .metrics
-        .hand_over(HandOverStage::VersionRead, parts.clock.now().since(begun));
-    let (reply, reached) = oneshot::channel();
-    parts.cache.tell(CacheMessage::AwaitVersions(wanted, reply));
-    let forcing = futures::future::join_all([
-        force::<Namespaces>(&parts, &seen, &wanted).boxed(),
-        force::<Services>(&parts, &seen, &wanted).boxed(),
-        force::<ReplicationControllers>(&parts, &seen, &wanted).boxed(),
-        force::<ReplicaSets>(&parts, &seen, &wanted).boxed(),
-        force::<StatefulSets>(&parts, &seen, &wanted).boxed(),
-        force::<Nodes>(&parts, &seen, &wanted).boxed(),
-        force::<Pods>(&parts, &seen, &wanted).boxed(),
-    ]);
-    let reached = async {
-        if reached.await.is_err() {
-            // The cache has died and has not caught up with anything; its supervisor ends the term.
-            std::future::pending::<()>().await;
-        }
-    };
-    // Whether a stream moved by itself or had to be forced is all the same; the cache says when it has all.
-    futures::future::select(
-        Box::pin(reached),
-        Box::pin(async {
-            forcing.await;
-            std::future::pending::<()>().await;
-        }),
-    )
-    .await;
-    parts
-        .metrics
-        .hand_over(HandOverStage::CaughtUp, parts.clock.now().since(begun));
-}
-
-/// What the API server holds of each kind now.
-async fn read_versions(client: &ApiClient) -> Result<Versions, BarrierError> {
-    async fn read<K: CachedKind>(client: &ApiClient) -> Result<(Kind, ResourceVersion), BarrierError> {
-        Ok((K::KIND, consistent_version::<K>(client).await?))
-    }
-    let read = futures::future::try_join_all([
-        read::<Namespaces>(client).boxed(),
-        read::<Services>(client).boxed(),
-        read::<ReplicationControllers>(client).boxed(),
-        read::<ReplicaSets>(client).boxed(),
-        read::<StatefulSets>(client).boxed(),
-        read::<Nodes>(client).boxed(),
-        read::<Pods>(client).boxed(),
-    ])
-    .await?;
-    let of = |kind| read.iter().find(|(known, _)| *known == kind);
-    Ok(Versions::of_each(|kind| {
-        of(kind).map_or(ResourceVersion::new(0), |(_, version)| *version)
-    }))
-}
-
-/// What the cache has; nothing when it has died.
-async fn cached_versions(parts: &TermParts) -> Option<Versions> {
-    let (reply, answer) = oneshot::channel();
-    parts.cache.tell(CacheMessage::Versions(reply));
-    answer.await.ok()
-}
-
-/// Brings one kind forward until the cache has passed what is wanted. `seen` was there before that was read.
-async fn force<K: CachedKind>(parts: &TermParts, seen: &Versions, wanted: &Versions) {
-    let (seen, wanted) = (seen.of(K::KIND), wanted.of(K::KIND));
-    if wanted < seen {
-        parts.cache.tell(CacheMessage::HistoryBeganAnew(HistoryBeganAnew {
-            kind: K::NAME,
-            seen,
-            version: wanted,
-        }));
-        return;
-    }
-    let mut reached = seen;
-    let mut moved = parts.clock.now();
-    loop {
-        let Some(versions) = cached_versions(parts).await else {
-            return;
-        };
-        let from = versions.of(K::KIND);
-        let now = parts.clock.now();
-        if from >= wanted {
-            return;
-        }
-        if from > reached {
-            (reached, moved) = (from, now);
-        }
-        let brought = if now.since(moved) >= PATIENCE {
-            moved = now;
-            list::<K>(parts, from).await
-        } else {
-            watch_shortly::<K>(parts, from).await
-        };
-        if let Err(error) = brought {
-            tracing::warn!(%error, kind = K::NAME, "Catching up with the API server failed; trying again");
-            tokio::time::sleep(BARRIER_RETRY).await;
-        }
-    }
-}
-
-async fn watch_shortly<K: CachedKind>(parts: &TermParts, from: ResourceVersion) -> Result<(), BarrierError> {
-    let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
-    let watching = async move { force_progress::<K>(&parts.client, from, &sink).await };
-    let feeding = watch_feed::feed(batches, parts.cache.clone(), K::message);
-    let (watched, ()) = futures::future::join(watching, feeding).await;
-    watched.map(drop)
-}
-
-async fn list<K: CachedKind>(parts: &TermParts, seen: ResourceVersion) -> Result<(), BarrierError> {
-    tracing::info!(kind = K::NAME, %seen, "The watch gets no further; listing");
-    let batch = consistent_list::<K>(&parts.client, seen).await?;
-    parts.cache.tell(K::message(batch, Credit::none()));
-    Ok(())
 }
 
 impl Actor for Term {

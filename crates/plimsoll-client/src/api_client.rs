@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 use kube::client::Body;
 use plimsoll_config::ClientConnection;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::api_status::ApiStatus;
 use crate::fence::{Fence, FenceClosed};
@@ -79,6 +80,9 @@ pub enum NotSent {
     /// No connection could be made.
     #[error("{0}")]
     NoConnection(String),
+    /// Whoever asked for it took it back while it waited for its turn.
+    #[error("it is no longer wanted")]
+    Withdrawn,
 }
 
 impl ApiClient {
@@ -138,14 +142,26 @@ impl ApiClient {
     pub(crate) async fn send_fenced(
         &self,
         token: &Arc<TermToken>,
+        request: Request<Bytes>,
+    ) -> Result<Reply, SendError> {
+        self.send_wanted(token, &CancellationToken::new(), request).await
+    }
+
+    /// As [`Self::send_fenced`], unless the write is withdrawn before its turn has come.
+    pub(crate) async fn send_wanted(
+        &self,
+        token: &Arc<TermToken>,
+        withdrawn: &CancellationToken,
         mut request: Request<Bytes>,
     ) -> Result<Reply, SendError> {
         // A backlog behind the rate limit must not keep a term that is over from stopping.
-        let turn = token
-            .cancellation()
-            .run_until_cancelled_owned(self.wait_for_turn())
-            .await;
-        let Some(write) = turn.and_then(|()| token.begin(self.clock.now())) else {
+        let over = token.cancellation();
+        let turn = over.run_until_cancelled(withdrawn.run_until_cancelled(self.wait_for_turn()));
+        let turn = turn.await;
+        if withdrawn.is_cancelled() {
+            return Err(SendError::NotSent(NotSent::Withdrawn));
+        }
+        let Some(write) = turn.and_then(|_| token.begin(self.clock.now())) else {
             return Err(SendError::NotSent(NotSent::TermOver));
         };
         request
@@ -275,6 +291,11 @@ pub(crate) fn post(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
 /// A request that replaces.
 pub(crate) fn put(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
     request(Method::PUT, path_and_query, body.into(), Some(JSON))
+}
+
+/// A request that deletes.
+pub(crate) fn delete(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
+    request(Method::DELETE, path_and_query, body.into(), Some(JSON))
 }
 
 /// A strategic merge patch.

@@ -17,6 +17,14 @@ pub(crate) struct ApiStatus {
 #[serde(default, rename_all = "camelCase")]
 struct Details {
     retry_after_seconds: u32,
+    causes: Vec<Cause>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Cause {
+    reason: String,
+    message: String,
 }
 
 impl ApiStatus {
@@ -38,6 +46,13 @@ impl ApiStatus {
             decoded.message = status.to_string();
         }
         decoded
+    }
+
+    /// What a cause of this kind says, if one is named.
+    pub(crate) fn cause(&self, reason: &str) -> Option<&str> {
+        let mut causes = self.details.as_ref()?.causes.iter();
+        let cause = causes.find(|cause| cause.reason == reason)?;
+        Some(&cause.message)
     }
 
     /// How long the server asks to wait.

@@ -57,6 +57,8 @@ pub struct EventRecord {
     pub note: String,
     /// What it is about.
     pub regarding: ObjectReference,
+    /// What else it has to do with, such as the pod that a victim made way for.
+    pub related: Option<ObjectReference>,
     /// Name of the scheduler.
     pub reporting_controller: CompactString,
     /// The replica, such as `default-scheduler-host`.
@@ -83,15 +85,17 @@ impl EventRecord {
         let namespace = self.regarding.name.namespace.as_str();
         if namespace.is_empty() { "default" } else { namespace }
     }
+}
 
-    fn reference(&self) -> Value {
-        let ObjectReference {
+impl ObjectReference {
+    fn to_json(&self) -> Value {
+        let Self {
             api_version,
             kind,
             name,
             uid,
             resource_version,
-        } = &self.regarding;
+        } = self;
         let mut reference = json!({
             "apiVersion": api_version.as_str(),
             "kind": kind.as_str(),
@@ -158,7 +162,7 @@ impl EventWriter {
 
     /// Creates an `events.k8s.io/v1` event.
     pub async fn create(&self, record: &EventRecord) -> EventReply {
-        let body = json!({
+        let mut body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": { "namespace": record.namespace(), "name": record.name() },
@@ -167,10 +171,13 @@ impl EventWriter {
             "reportingInstance": record.reporting_instance.as_str(),
             "action": record.action.as_str(),
             "reason": record.reason.as_str(),
-            "regarding": record.reference(),
+            "regarding": record.regarding.to_json(),
             "note": record.note,
             "type": record.event_type.as_str(),
         });
+        if let Some(related) = &record.related {
+            body["related"] = related.to_json();
+        }
         let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", record.namespace());
         reply(self.client.send(post(&path, body.to_string().into_bytes())).await)
     }
@@ -196,7 +203,7 @@ impl EventWriter {
             "apiVersion": "v1",
             "kind": "Event",
             "metadata": { "namespace": record.namespace(), "name": record.name() },
-            "involvedObject": record.reference(),
+            "involvedObject": record.regarding.to_json(),
             "reason": record.reason.as_str(),
             "message": record.note,
             "source": { "component": record.reporting_controller.as_str() },

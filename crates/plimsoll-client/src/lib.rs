@@ -16,6 +16,7 @@ mod event_writer;
 mod fence;
 mod lease;
 mod rate_limit;
+mod removal;
 mod term_token;
 mod watch;
 mod write;
@@ -32,9 +33,10 @@ pub use event_writer::{EventRecord, EventReply, EventSeries, EventType, EventWri
 pub use fence::{Fence, FenceClosed, Fenced, FencedBody, fenced};
 pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
 pub use rate_limit::RateLimit;
+pub use removal::RemovalReply;
 pub use term_token::{TermToken, WriteUnderWay};
 pub use watch::{
-    Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, UndecodableObject, Watch,
-    WatchBatch, WatchEvent, WatchedKind, consistent_list,
+    DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
+    UndecodableObject, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_list,
 };
 pub use write::{BindReply, ConditionPatch, NominationPatch, PatchReply, PodRead, PodStatusPatch};

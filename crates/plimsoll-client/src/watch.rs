@@ -22,7 +22,10 @@ mod list;
 pub(crate) mod stream;
 mod wire;
 
-pub use kind::{Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, WatchedKind};
+pub use kind::{
+    DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
+    WatchedKind,
+};
 
 /// An object that could not be decoded. It concerns that object alone.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use plimsoll_model::{ObjectName, Pod, Timestamp, decode_pod};
+use plimsoll_model::{ObjectName, Pod, Timestamp, Uid, decode_pod};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::api_client::{NotSent, Reply, SendError, get, patch, post};
 use crate::{ApiClient, TermToken};
@@ -133,6 +134,8 @@ pub enum NominationPatch {
 /// A change of a pod's status; condition and nomination go in one request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PodStatusPatch {
+    /// The pod that is meant, where it matters: another of the same name then refuses the patch.
+    pub uid: Option<Uid>,
     /// A condition to add or replace.
     pub condition: Option<ConditionPatch>,
     /// What to do with the nomination.
@@ -140,8 +143,7 @@ pub struct PodStatusPatch {
 }
 
 impl PodStatusPatch {
-    /// The strategic merge patch. It names no UID and no version: like kube-scheduler's it goes to whatever pod has
-    /// the name.
+    /// The strategic merge patch. Without a UID it goes, like kube-scheduler's, to whatever pod has the name.
     fn body(&self) -> Vec<u8> {
         let mut status = Map::new();
         if let Some(condition) = &self.condition {
@@ -156,7 +158,11 @@ impl PodStatusPatch {
                 status.insert("nominatedNodeName".to_owned(), Value::from(node.as_str()));
             }
         }
-        json!({ "status": status }).to_string().into_bytes()
+        let mut body = json!({ "status": status });
+        if let Some(uid) = &self.uid {
+            body["metadata"] = json!({ "uid": uid.as_str() });
+        }
+        body.to_string().into_bytes()
     }
 }
 
@@ -234,8 +240,21 @@ impl ApiClient {
         name: &ObjectName,
         change: &PodStatusPatch,
     ) -> PatchReply {
+        self.patch_wanted_pod_status(token, &CancellationToken::new(), name, change)
+            .await
+    }
+
+    /// The same, unless it is withdrawn before its turn has come.
+    pub async fn patch_wanted_pod_status(
+        &self,
+        token: &Arc<TermToken>,
+        withdrawn: &CancellationToken,
+        name: &ObjectName,
+        change: &PodStatusPatch,
+    ) -> PatchReply {
         let path = format!("{}/status{}", pod_path(name), timeout_query(token.server_timeout()));
-        let reply = match self.send_fenced(token, patch(&path, change.body())).await {
+        let sent = self.send_wanted(token, withdrawn, patch(&path, change.body()));
+        let reply = match sent.await {
             Ok(reply) => reply,
             Err(SendError::NotSent(reason)) => return PatchReply::NotSent(reason),
             Err(SendError::Unknown(error)) => return PatchReply::Unknown { code: None, error },
@@ -295,7 +314,7 @@ pub(crate) fn status_text(reply: &Reply) -> String {
     format!("{}: {}", reply.status.as_u16(), reply.refusal().message)
 }
 
-fn pod_path(name: &ObjectName) -> String {
+pub(crate) fn pod_path(name: &ObjectName) -> String {
     format!("/api/v1/namespaces/{}/pods/{}", name.namespace, name.name)
 }
 

@@ -200,6 +200,7 @@ async fn condition_and_nomination_are_set_and_the_nomination_is_cleared() {
     let patch = PodStatusPatch {
         condition: Some(condition),
         nominated_node_name,
+        ..PodStatusPatch::default()
     };
     assert_eq!(
         client.patch_pod_status(&token(), &name, &patch).await,
@@ -210,6 +211,7 @@ async fn condition_and_nomination_are_set_and_the_nomination_is_cleared() {
     let clear = PodStatusPatch {
         condition: None,
         nominated_node_name: NominationPatch::Clear,
+        ..PodStatusPatch::default()
     };
     assert_eq!(
         client.patch_pod_status(&token(), &name, &clear).await,
@@ -269,6 +271,7 @@ async fn events_are_accepted_and_become_series() {
             uid: pod.uid.clone(),
             resource_version: pod.resource_version.to_string().into(),
         },
+        related: None,
         reporting_controller: "default-scheduler".into(),
         reporting_instance: "default-scheduler-host".into(),
         event_time: epoch(),

@@ -58,6 +58,14 @@ impl Nominations {
         self.by_pod.insert(pod.uid.clone(), nominated);
     }
 
+    /// Takes back what was decided here: the node in the pod's status counts, if it names one.
+    pub(crate) fn restore(&mut self, pod: &Arc<Pod>) {
+        match &pod.status.nominated_node_name {
+            Some(node) => self.set(pod, node.clone()),
+            None => self.remove(&pod.uid),
+        }
+    }
+
     pub(crate) fn remove(&mut self, uid: &Uid) {
         let Some(nominated) = self.by_pod.remove(uid) else {
             return;

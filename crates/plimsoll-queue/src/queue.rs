@@ -21,6 +21,7 @@ mod audit;
 mod changes;
 #[cfg(test)]
 mod fixture;
+mod holding;
 mod membership;
 mod moves;
 #[cfg(test)]
@@ -29,6 +30,8 @@ mod reconfigure;
 #[cfg(test)]
 mod tests;
 mod waking;
+
+pub use self::holding::Release;
 
 /// So many pods at most are moved by one call, which takes some milliseconds: when an event, or the end of a time, concerns
 /// more than that, [`SchedulingQueue::next_deadline`] says that there is more to do at once, and what comes meanwhile does

@@ -59,6 +59,8 @@ pub(crate) struct Record {
     pub(crate) flushed: bool,
     /// Whether only its own change or its deadline moves it.
     pub(crate) set_aside: bool,
+    /// Whether its own preemption holds it back. Its gate is the hold's once it is to be tried.
+    pub(crate) held: bool,
     /// Whether an event woke it for the attempt to come.
     pub(crate) woken: bool,
     /// The parked pods that it is like.

@@ -15,6 +15,7 @@ use crate::audit_metrics::AuditMetrics;
 use crate::buckets::exponential;
 use crate::config_metrics::ConfigMetrics;
 use crate::mailbox_depths::MailboxDepths;
+use crate::preemption_metrics::PreemptionMetrics;
 use crate::queue_metrics::QueueMetrics;
 
 /// How an attempt to schedule a pod ended.
@@ -93,6 +94,7 @@ pub struct Metrics {
     scheduled_after_flush: Counter,
     permit_wait: Family<ResultOnly, Histogram>,
     queue: QueueMetrics,
+    preemption: PreemptionMetrics,
     audit: AuditMetrics,
     cache_size: Family<Kind, Gauge>,
     master_status: Family<Name, Gauge>,
@@ -136,6 +138,7 @@ impl Metrics {
             scheduled_after_flush: Counter::default(),
             permit_wait: Family::new_with_constructor(millis as fn() -> Histogram),
             queue: QueueMetrics::default(),
+            preemption: PreemptionMetrics::default(),
             audit: AuditMetrics::default(),
             cache_size: Family::default(),
             master_status: Family::default(),
@@ -178,6 +181,7 @@ impl Metrics {
             self.permit_wait.clone(),
         );
         self.queue.register(scheduler);
+        self.preemption.register(scheduler);
         scheduler.register(
             "cache_size",
             "[ALPHA] Number of nodes, pods and assumed pods in the scheduler cache",
@@ -222,6 +226,7 @@ impl Metrics {
         );
         self.config.register(own);
         self.queue.register_own(own);
+        self.preemption.register_own(own);
         self.audit.register(own);
         registry.register_collector(Box::new(Arc::clone(&self.depths)));
         self
@@ -242,6 +247,11 @@ impl Metrics {
     /// What is told of the pods that wait.
     pub fn queue(&self) -> &QueueMetrics {
         &self.queue
+    }
+
+    /// What is told of preemption.
+    pub fn preemption(&self) -> &PreemptionMetrics {
+        &self.preemption
     }
 
     /// What is told of audits.
@@ -358,6 +368,9 @@ mod tests {
         metrics.pod_scheduled(2, Some(Duration::from_secs(1)), true);
         metrics.permit_wait("Unschedulable", Duration::from_secs(10));
         metrics.master_status(true);
+        metrics.preemption().attempted();
+        metrics.preemption().chosen(3);
+        metrics.preemption().executed(false, Duration::from_millis(30));
         metrics.watch_mailbox("SchedulingCycle", || 7);
         let text = metrics.text().unwrap();
         for line in [
@@ -367,6 +380,10 @@ mod tests {
             "scheduler_pod_scheduled_after_flush_total 1",
             r#"scheduler_permit_wait_duration_seconds_bucket{result="Unschedulable",le="16.384"} 1"#,
             r#"leader_election_master_status{name="kube-scheduler"} 1"#,
+            "scheduler_preemption_attempts_total 1",
+            r#"scheduler_preemption_victims_bucket{le="4.0"} 1"#,
+            r#"scheduler_preemption_goroutines_execution_total{result="error"} 1"#,
+            r#"scheduler_preemption_goroutines_duration_seconds_bucket{result="error",le="0.04"} 1"#,
             r#"plimsoll_mailbox_depth{actor="SchedulingCycle"} 7"#,
         ] {
             assert!(text.lines().any(|found| found == line), "missing {line} in\n{text}");

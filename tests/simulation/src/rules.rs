@@ -12,6 +12,16 @@ pub fn status_patches() -> Match {
     Match::verbs(&["patch"]).resource("pods").subresource("status")
 }
 
+/// Deletions of pods.
+pub fn deletions() -> Match {
+    Match::verbs(&["delete"]).resource("pods").subresource("")
+}
+
+/// Evictions of pods.
+pub fn evictions() -> Match {
+    Match::verbs(&["create"]).resource("pods").subresource("eviction")
+}
+
 /// Reads of single pods.
 pub fn pod_reads() -> Match {
     Match::verbs(&["get"]).resource("pods")

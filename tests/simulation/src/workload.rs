@@ -26,3 +26,12 @@ pub fn pod(name: &str, milli_cpu: i64, memory_mib: i64) -> Value {
         }]},
     })
 }
+
+/// The pod with a priority class, and so many seconds between its deletion and its end.
+pub fn of_class(mut pod: Value, class: &str, grace: i64) -> Value {
+    if !class.is_empty() {
+        pod["spec"]["priorityClassName"] = json!(class);
+    }
+    pod["spec"]["terminationGracePeriodSeconds"] = json!(grace);
+    pod
+}

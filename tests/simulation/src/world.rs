@@ -239,12 +239,38 @@ impl World {
         self.add("pods", "default", pod);
     }
 
+    /// Creates a priority class.
+    ///
+    /// # Panics
+    /// When the server does not take it.
+    pub fn add_priority_class(&self, name: &str, value: i32) {
+        let class = serde_json::json!({ "metadata": { "name": name }, "value": value });
+        self.add_of("scheduling.k8s.io", "priorityclasses", "", class);
+    }
+
+    /// Creates a disruption budget in the namespace `default` that allows so many disruptions of pods with the label `app`.
+    ///
+    /// # Panics
+    /// When the server does not take it.
+    pub fn add_budget(&self, app: &str, allowed: i32) {
+        let selector = serde_json::json!({ "matchLabels": { "app": app } });
+        let budget = serde_json::json!({
+            "metadata": { "name": app }, "spec": { "minAvailable": 1, "selector": selector },
+        });
+        self.add_of("policy", "poddisruptionbudgets", "default", budget);
+        self.allow_disruptions(app, allowed);
+    }
+
+    fn add(&self, plural: &str, namespace: &str, object: Value) {
+        self.add_of("", plural, namespace, object);
+    }
+
     #[expect(
         clippy::expect_used,
         reason = "an object that the server does not take is the test's fault"
     )]
-    fn add(&self, plural: &str, namespace: &str, object: Value) {
-        let resource = resource::find("", "v1", plural).expect("a kind of the core group");
+    fn add_of(&self, group: &str, plural: &str, namespace: &str, object: Value) {
+        let resource = resource::find(group, "v1", plural).expect("a kind that the server knows");
         self.server
             .create(resource, namespace, object)
             .expect("an object the server takes");
@@ -286,6 +312,18 @@ impl World {
     /// Lets time pass.
     pub async fn pass(&self, time: Duration) {
         tokio::time::sleep(time).await;
+    }
+
+    /// Lets time pass, with kubelets at work: pods whose grace is over go.
+    pub async fn pass_with_kubelets(&self, time: Duration) {
+        const BEAT: Duration = Duration::from_millis(500);
+        let mut left = time;
+        while !left.is_zero() {
+            let beat = left.min(BEAT);
+            tokio::time::sleep(beat).await;
+            self.server.reap_terminated_pods();
+            left -= beat;
+        }
     }
 
     /// Fails when anything that must always hold did not.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_client::{EventRecord, EventSeries, TermToken};
+use plimsoll_client::{EventRecord, EventSeries, ObjectReference, TermToken};
 use plimsoll_model::Moment;
 
 /// A series that was silent for this long is written a last time and forgotten; so is a single event.
@@ -16,7 +16,19 @@ const REFRESH: Duration = Duration::from_mins(30);
 /// Distinct events remembered; the oldest makes room.
 const REMEMBERED: usize = 4096;
 
-/// Everything of an event but its note and time. The regarded object's version is part of it, as in client-go.
+type Reference = (String, String, String, String, String);
+
+fn reference(object: &ObjectReference) -> Reference {
+    (
+        object.kind.to_string(),
+        object.name.namespace.to_string(),
+        object.name.name.to_string(),
+        object.uid.to_string(),
+        object.resource_version.to_string(),
+    )
+}
+
+/// Everything of an event but its note and time. The objects' versions are part of it, as in client-go.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     kind: &'static str,
@@ -24,25 +36,20 @@ struct Key {
     reason: String,
     controller: String,
     instance: String,
-    regarding: (String, String, String, String, String),
+    regarding: Reference,
+    related: Option<Reference>,
 }
 
 impl Key {
     fn of(record: &EventRecord) -> Self {
-        let regarding = &record.regarding;
         Self {
             kind: record.event_type.as_str(),
             action: record.action.to_string(),
             reason: record.reason.to_string(),
             controller: record.reporting_controller.to_string(),
             instance: record.reporting_instance.to_string(),
-            regarding: (
-                regarding.kind.to_string(),
-                regarding.name.namespace.to_string(),
-                regarding.name.name.to_string(),
-                regarding.uid.to_string(),
-                regarding.resource_version.to_string(),
-            ),
+            regarding: reference(&record.regarding),
+            related: record.related.as_ref().map(reference),
         }
     }
 }

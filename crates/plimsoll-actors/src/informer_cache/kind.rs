@@ -1,5 +1,6 @@
 use plimsoll_client::{
-    Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, WatchBatch, WatchedKind,
+    DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
+    WatchBatch, WatchedKind,
 };
 use plimsoll_model::{ResourceVersion, WorkloadKind};
 
@@ -12,6 +13,8 @@ pub enum Kind {
     Namespaces,
     /// Workloads, of which only the selectors are kept.
     Workloads(WorkloadKind),
+    /// Pod disruption budgets.
+    DisruptionBudgets,
     /// Nodes.
     Nodes,
     /// Pods that are not finished.
@@ -20,12 +23,13 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in order.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Namespaces,
         Self::Workloads(WorkloadKind::Service),
         Self::Workloads(WorkloadKind::ReplicationController),
         Self::Workloads(WorkloadKind::ReplicaSet),
         Self::Workloads(WorkloadKind::StatefulSet),
+        Self::DisruptionBudgets,
         Self::Nodes,
         Self::Pods,
     ];
@@ -38,6 +42,7 @@ impl Kind {
             Self::Workloads(WorkloadKind::ReplicationController) => ReplicationControllers::NAME,
             Self::Workloads(WorkloadKind::ReplicaSet) => ReplicaSets::NAME,
             Self::Workloads(WorkloadKind::StatefulSet) => StatefulSets::NAME,
+            Self::DisruptionBudgets => DisruptionBudgets::NAME,
             Self::Nodes => Nodes::NAME,
             Self::Pods => Pods::NAME,
         }
@@ -47,8 +52,9 @@ impl Kind {
         match self {
             Self::Namespaces => 0,
             Self::Workloads(kind) => 1 + workload_position(kind),
-            Self::Nodes => 5,
-            Self::Pods => 6,
+            Self::DisruptionBudgets => 5,
+            Self::Nodes => 6,
+            Self::Pods => 7,
         }
     }
 }
@@ -98,6 +104,14 @@ impl CachedKind for Namespaces {
 
     fn message(batch: WatchBatch<Self::Object>, credit: Credit) -> CacheMessage {
         CacheMessage::Namespaces(batch, credit)
+    }
+}
+
+impl CachedKind for DisruptionBudgets {
+    const KIND: Kind = Kind::DisruptionBudgets;
+
+    fn message(batch: WatchBatch<Self::Object>, credit: Credit) -> CacheMessage {
+        CacheMessage::DisruptionBudgets(batch, credit)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_model::{Namespace, Node, ObjectName, Pod, ResourceVersion, Uid, WorkloadSelector};
+use plimsoll_model::{DisruptionBudget, Namespace, Node, ObjectName, Pod, ResourceVersion, Uid, WorkloadSelector};
 
 /// What the store needs to know of an object.
 pub(crate) trait Stored {
@@ -50,6 +50,26 @@ impl Stored for WorkloadSelector {
 
     fn says_the_same(&self, other: &Self) -> bool {
         self.selector == other.selector
+    }
+}
+
+impl Stored for DisruptionBudget {
+    fn key(&self) -> ObjectName {
+        self.name.clone()
+    }
+
+    fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    fn version(&self) -> ResourceVersion {
+        self.resource_version
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.selector == other.selector
+            && self.disruptions_allowed == other.disruptions_allowed
+            && self.disrupted_pods == other.disrupted_pods
     }
 }
 

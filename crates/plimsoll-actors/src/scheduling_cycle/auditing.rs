@@ -15,7 +15,7 @@ impl SchedulingCycleState {
     /// The marker comes from the queue, behind every pod that was handed out. It goes back behind every pod that was settled.
     pub(super) fn give_account(&mut self, marker: AuditMarker, now: Moment) {
         let waiting = self.waiting.as_ref().map(|attempt| &attempt.popped);
-        let attempts = waiting.into_iter().chain(&self.current);
+        let attempts = waiting.into_iter().chain(&self.current).chain(self.awaited_pod());
         let answers_lost = self.answers_lost() > 0;
         let claims = self.engine.claims().map(|claim| ClaimAccount {
             id: claim.id(),
@@ -29,7 +29,7 @@ impl SchedulingCycleState {
             attempts: attempts.map(|popped| popped.pod.uid.clone()).collect(),
             claims: claims.collect(),
             waiting: self.engine.waiting().iter().map(|pod| pod.uid.clone()).collect(),
-            idle: self.waiting.is_none() && self.current.is_none() && !self.stopping,
+            idle: self.waiting.is_none() && self.current.is_none() && self.awaited.is_none() && !self.stopping,
             answers_lost,
         }));
         self.queue.tell(QueueMessage::AuditReturn(marker));
@@ -67,7 +67,9 @@ impl SchedulingCycleState {
         let Some(pod) = pod else { return };
         let mut notices = Vec::new();
         let delta = Delta::PodAdded(Arc::clone(pod));
-        self.engine.apply(&Change { seq, delta }, now, &mut notices);
+        let change = Change { seq, delta };
+        self.engine.apply(&change, now, &mut notices);
+        self.pass_on(std::slice::from_ref(&change));
         self.act_on(notices, now);
     }
 
@@ -79,7 +81,9 @@ impl SchedulingCycleState {
             None => Delta::PodDeleted(Arc::clone(claim.pod())),
         };
         let mut notices = Vec::new();
-        self.engine.apply(&Change { seq, delta }, now, &mut notices);
+        let change = Change { seq, delta };
+        self.engine.apply(&change, now, &mut notices);
+        self.pass_on(std::slice::from_ref(&change));
         self.act_on(notices, now);
     }
 

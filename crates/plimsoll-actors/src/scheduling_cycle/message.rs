@@ -95,6 +95,22 @@ pub enum CycleMessage {
         /// What users read.
         message: String,
     },
+    /// From the Evictor, in the synchronous mode: exactly one for each plan. The pod goes back to the queue.
+    PreemptionExecuted {
+        /// The pod that room is made for.
+        preemptor: Uid,
+        /// An error is what a victim stays for.
+        result: Result<(), String>,
+        /// The pod's trace.
+        trace: TraceContext,
+    },
+    /// From the Evictor: a preemption is over.
+    PreemptionOver {
+        /// Every pod that its plan named and the cycle has not turned away itself.
+        named: Vec<Uid>,
+        /// Victims that were not told to go.
+        spared: Vec<Uid>,
+    },
     /// From the HTTP server or from plugins: who waits at Permit? Answered at once.
     WaitingPods(oneshot::Sender<WaitingReport>),
     /// From the alarm: a claim, a permit wait or a status write is due.
@@ -131,6 +147,12 @@ impl Summary for CycleMessage {
             Self::StatusAnswered { uid, reply, .. } => format!("StatusAnswered {uid} {reply:?}"),
             Self::Allow { pod, plugin } => format!("Allow {pod} {plugin}"),
             Self::Reject { pod, plugin, .. } => format!("Reject {pod} {plugin}"),
+            Self::PreemptionExecuted { preemptor, result, .. } => {
+                format!("PreemptionExecuted {preemptor} {result:?}")
+            }
+            Self::PreemptionOver { named, spared } => {
+                format!("PreemptionOver named={} spared={}", named.len(), spared.len())
+            }
             Self::WaitingPods(_) => "WaitingPods".to_owned(),
             Self::Tick => "Tick".to_owned(),
             Self::Audit(marker) => format!("Audit {}", marker.number),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_client::{ConditionPatch, EventType, NominationPatch, PodStatusPatch};
 use plimsoll_engine::{
-    DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note, status_report,
+    Diagnosis, DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note,
+    status_report,
 };
 use plimsoll_model::{Moment, Pod, Timestamp};
 use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod, SET_ASIDE_MESSAGE};
@@ -16,7 +17,7 @@ use crate::trace_context::TraceContext;
 
 impl SchedulingCycleState {
     /// The cycle of a pod is over.
-    pub(super) fn conclude(&mut self, popped: &PoppedPod, outcome: Outcome, now: Moment) {
+    pub(super) fn conclude(&mut self, popped: PoppedPod, outcome: Outcome, now: Moment) {
         let pod = &popped.pod;
         if let Some(attempted) = self.attempted.get(&pod.uid) {
             self.metrics.scheduling_algorithm(now.since(attempted.begun));
@@ -25,31 +26,14 @@ impl SchedulingCycleState {
             Outcome::Placed(placement) => {
                 tracing::debug!(pod = %pod.name, node = %placement.node, "Attempting to bind pod to node");
             }
-            Outcome::Unschedulable(diagnosis) => {
-                if diagnosis.no_nodes {
-                    tracing::info!(pod = %pod.name, "Unable to schedule pod; no nodes are registered to the cluster; waiting");
-                } else {
-                    tracing::info!(pod = %pod.name, err = diagnosis.message, "Unable to schedule pod; no fit; waiting");
+            Outcome::Unschedulable(mut diagnosis) => {
+                if diagnosis.preemption_tried {
+                    self.metrics.preemption().attempted();
                 }
-                let back = if diagnosis.plugins.is_empty() {
-                    QueueOutcome::Failed {
-                        judged_at: diagnosis.judged_at,
-                    }
-                } else {
-                    QueueOutcome::Rejected {
-                        plugins: diagnosis.plugins,
-                        pending_plugins: diagnosis.pending_plugins,
-                        judged_at: diagnosis.judged_at,
-                    }
-                };
-                self.settle(pod, back);
-                self.explain(
-                    pod,
-                    FailureReason::Unschedulable,
-                    &diagnosis.message,
-                    &diagnosis.nominate,
-                    now,
-                );
+                match diagnosis.preemption.take() {
+                    Some(plan) => self.preempt(popped, diagnosis, plan, now),
+                    None => self.conclude_unschedulable(pod, diagnosis, now),
+                }
             }
             Outcome::Failed {
                 message,
@@ -75,6 +59,28 @@ impl SchedulingCycleState {
                 self.settle(pod, QueueOutcome::Dropped);
             }
         }
+    }
+
+    /// No node will do now.
+    pub(super) fn conclude_unschedulable(&mut self, pod: &Pod, diagnosis: Diagnosis, now: Moment) {
+        if diagnosis.no_nodes {
+            tracing::info!(pod = %pod.name, "Unable to schedule pod; no nodes are registered to the cluster; waiting");
+        } else {
+            tracing::info!(pod = %pod.name, err = diagnosis.message, "Unable to schedule pod; no fit; waiting");
+        }
+        let judged_at = diagnosis.judged_at;
+        let back = if diagnosis.plugins.is_empty() {
+            QueueOutcome::Failed { judged_at }
+        } else {
+            QueueOutcome::Rejected {
+                plugins: diagnosis.plugins,
+                pending_plugins: diagnosis.pending_plugins,
+                judged_at,
+            }
+        };
+        self.settle(pod, back);
+        let (message, nominate) = (&diagnosis.message, &diagnosis.nominate);
+        self.explain(pod, FailureReason::Unschedulable, message, nominate, now);
     }
 
     /// Deciding the pod panicked: it waits as long as a pod may, or until somebody changes it.
@@ -139,8 +145,8 @@ impl SchedulingCycleState {
     /// Writes the chosen node to the status of a pod whose binding will take a while.
     pub(super) fn write_expectation(&mut self, pod: &Pod, node: &str) {
         let patch = PodStatusPatch {
-            condition: None,
             nominated_node_name: NominationPatch::Set(node.to_owned()),
+            ..PodStatusPatch::default()
         };
         if let Some(attempted) = self.attempted.get_mut(&pod.uid) {
             attempted.expected = true;
@@ -169,15 +175,16 @@ impl SchedulingCycleState {
         }
         if expected && *nominate == Nomination::Clear {
             // We wrote it ourselves, so the pod as it was judged does not show it.
-            let nominated_node_name = NominationPatch::Clear;
-            self.patch_status(
-                pod,
-                PodStatusPatch {
-                    condition: None,
-                    nominated_node_name,
-                },
-            );
+            self.clear_nomination(pod);
         }
+    }
+
+    pub(super) fn clear_nomination(&mut self, pod: &Pod) {
+        let patch = PodStatusPatch {
+            nominated_node_name: NominationPatch::Clear,
+            ..PodStatusPatch::default()
+        };
+        self.patch_status(pod, patch);
     }
 
     fn status_patch(&self, report: StatusReport) -> PodStatusPatch {
@@ -201,6 +208,7 @@ impl SchedulingCycleState {
         PodStatusPatch {
             condition,
             nominated_node_name,
+            ..PodStatusPatch::default()
         }
     }
 

@@ -15,7 +15,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(10);
 fn is_retryable(reply: &PatchReply) -> bool {
     match reply {
         PatchReply::Conflict { .. } | PatchReply::Unknown { .. } | PatchReply::Throttled { .. } => true,
-        PatchReply::NotSent(reason) => *reason != NotSent::TermOver,
+        PatchReply::NotSent(reason) => matches!(reason, NotSent::NoConnection(_)),
         PatchReply::Patched | PatchReply::NotFound | PatchReply::Refused { .. } => false,
     }
 }
@@ -23,6 +23,7 @@ fn is_retryable(reply: &PatchReply) -> bool {
 /// Both in one: what the newer says nothing about stays as the older has it.
 fn merged(older: PodStatusPatch, newer: PodStatusPatch) -> PodStatusPatch {
     PodStatusPatch {
+        uid: newer.uid.or(older.uid),
         condition: newer.condition.or(older.condition),
         nominated_node_name: match newer.nominated_node_name {
             NominationPatch::Keep => older.nominated_node_name,

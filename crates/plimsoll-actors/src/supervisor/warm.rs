@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_client::{
-    EventWriter, LeaseClient, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
-    Watch,
+    DisruptionBudgets, EventWriter, LeaseClient, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers,
+    Services, StatefulSets, Watch,
 };
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use rand_chacha::ChaCha8Rng;
@@ -185,6 +185,7 @@ impl SupervisorState {
         self.watch::<ReplicationControllers>(5);
         self.watch::<ReplicaSets>(6);
         self.watch::<StatefulSets>(7);
+        self.watch::<DisruptionBudgets>(8);
         let (reply, synced) = oneshot::channel();
         self.warm.cache.tell(CacheMessage::AwaitSynced(reply));
         let mailbox = self.mailbox.clone();

@@ -16,6 +16,7 @@ fn record() -> EventRecord {
             uid: Uid::from("uid-a"),
             resource_version: "9".into(),
         },
+        related: None,
         reporting_controller: "default-scheduler".into(),
         reporting_instance: "default-scheduler-host".into(),
         event_time: "2026-11-28T02:30:00.000001Z".parse().unwrap(),

@@ -1,8 +1,8 @@
 use std::fmt;
 
 use plimsoll_model::{
-    DecodeError, Namespace, Node, ObjectName, Pod, ResourceVersion, WorkloadKind, WorkloadSelector, decode_namespace,
-    decode_node, decode_pod, decode_workload_selector,
+    DecodeError, DisruptionBudget, Namespace, Node, ObjectName, Pod, ResourceVersion, WorkloadKind, WorkloadSelector,
+    decode_disruption_budget, decode_namespace, decode_node, decode_pod, decode_workload_selector,
 };
 
 /// A kind that can be watched: where it is, and how it is read.
@@ -90,6 +90,28 @@ impl WatchedKind for Namespaces {
 
     fn version(namespace: &Namespace) -> ResourceVersion {
         namespace.resource_version
+    }
+}
+
+/// All pod disruption budgets.
+#[derive(Debug, Clone, Copy)]
+pub struct DisruptionBudgets;
+
+impl WatchedKind for DisruptionBudgets {
+    type Object = DisruptionBudget;
+    const NAME: &'static str = "poddisruptionbudgets";
+    const PATH: &'static str = "/apis/policy/v1/poddisruptionbudgets";
+
+    fn decode(json: &[u8]) -> Result<DisruptionBudget, DecodeError> {
+        decode_disruption_budget(json)
+    }
+
+    fn name(budget: &DisruptionBudget) -> ObjectName {
+        budget.name.clone()
+    }
+
+    fn version(budget: &DisruptionBudget) -> ResourceVersion {
+        budget.resource_version
     }
 }
 

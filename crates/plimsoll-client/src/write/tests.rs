@@ -229,6 +229,7 @@ async fn condition_and_nomination_go_in_one_strategic_merge() {
         let patch = PodStatusPatch {
             condition: Some(condition.clone()),
             nominated_node_name: nomination,
+            ..PodStatusPatch::default()
         };
         let reply = script
             .client()

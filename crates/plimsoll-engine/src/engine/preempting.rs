@@ -127,6 +127,14 @@ impl Engine {
     }
 }
 
+/// What comes back from outside.
+impl Engine {
+    /// The plan for this pod was not carried out, before anybody else was tried: it is nominated no more than its status says.
+    pub fn preemption_failed(&mut self, preemptor: &Arc<Pod>) {
+        self.nominations.restore(preemptor);
+    }
+}
+
 /// As kube-scheduler: a share of the potential nodes, or so many, and never more than there are.
 fn candidates_wanted(terms: &PreemptionTerms, nodes: usize) -> usize {
     let percentage = usize::try_from(terms.min_candidate_nodes_percentage).unwrap_or(0);

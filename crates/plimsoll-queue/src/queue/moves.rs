@@ -38,6 +38,7 @@ impl SchedulingQueue {
             gate: None,
             flushed: false,
             set_aside: false,
+            held: false,
             woken: false,
             group: GroupId::NONE,
         })
@@ -258,6 +259,10 @@ impl SchedulingQueue {
 
     /// Asks the pre-enqueue plugins, first the one that holds the pod: while it does, no other needs to be asked.
     pub(super) fn passes_gates(&mut self, slot: Slot) -> bool {
+        if self.records[slot].held {
+            self.gate_held(slot);
+            return false;
+        }
         let record = &self.records[slot];
         let Some(profile) = self.profiles.get(usize::from(record.profile)) else {
             return true;
@@ -313,6 +318,7 @@ impl SchedulingQueue {
                     self.set_state(slot, State::Placed { due }, UNSCHEDULABLE_TIMEOUT);
                 }
                 _ => {
+                    self.let_go(slot);
                     self.requeue(slot, Worth::AfterBackoff, UNSCHEDULABLE_TIMEOUT, now);
                     let moved = !matches!(self.records[slot].state, State::Parked { .. });
                     self.records[slot].flushed = moved;

@@ -11,6 +11,7 @@ use crate::{Outcome, Place, QueueConfig, QueueError};
 mod attempts;
 mod audited;
 mod handlers;
+mod holding;
 mod many;
 mod matching;
 mod reconfigured;

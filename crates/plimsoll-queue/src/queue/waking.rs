@@ -4,6 +4,7 @@ use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::Moment;
 
 use super::SchedulingQueue;
+use super::holding::HOLD;
 use crate::event_log::{Audience, Occurrence};
 use crate::groups::{Band, GroupId, Wake};
 use crate::metrics::IncomingQueue;
@@ -60,8 +61,11 @@ impl SchedulingQueue {
     }
 
     /// Whether a plugin that rejected the pods may see it help some of them; gated ones also need that the plugin that holds
-    /// them listens to such events.
+    /// them listens to such events. Those held for their own preemption are to be tried once it lets go, whatever happens.
     fn may_help(&self, band: Band, happening: Happening<'_>) -> bool {
+        if band.gate == Some(HOLD) {
+            return false;
+        }
         let profile = self.profiles.get(usize::from(band.profile)).map(Arc::as_ref);
         let gate = band
             .gate

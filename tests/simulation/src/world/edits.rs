@@ -54,6 +54,35 @@ impl World {
             .expect("a change of a pod that the server takes");
     }
 
+    /// A disruption controller says how many more pods may be disrupted.
+    ///
+    /// # Panics
+    /// When the budget is not there.
+    pub fn allow_disruptions(&self, budget: &str, allowed: i32) {
+        let budgets = resource::find("policy", "v1", "poddisruptionbudgets").expect("budgets");
+        let allow = |budget: &mut Value| {
+            budget["status"]["observedGeneration"] = budget["metadata"]["generation"].clone();
+            budget["status"]["disruptionsAllowed"] = Value::from(allowed);
+        };
+        self.server
+            .modify_status(budgets, "default", budget, allow)
+            .expect("a budget to change");
+    }
+
+    /// A kubelet says that the pod runs and is ready.
+    ///
+    /// # Panics
+    /// When the pod is not there.
+    pub fn run_pod(&self, name: &str) {
+        let run = |pod: &mut Value| {
+            pod["status"]["phase"] = Value::from("Running");
+            pod["status"]["conditions"] = serde_json::json!([{ "type": "Ready", "status": "True" }]);
+        };
+        self.server
+            .modify_status(core("pods"), "default", name, run)
+            .expect("a pod to run");
+    }
+
     /// A kubelet says that all containers of the pod have ended well.
     ///
     /// # Panics

@@ -16,6 +16,7 @@ fn event(pod: &str, note: &str, second: i64) -> EventRecord {
             uid: pod.into(),
             resource_version: "1".into(),
         },
+        related: None,
         reporting_controller: "default-scheduler".into(),
         reporting_instance: "default-scheduler-host".into(),
         event_time: jiff::Timestamp::from_second(second).unwrap(),

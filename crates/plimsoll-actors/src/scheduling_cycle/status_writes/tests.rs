@@ -7,6 +7,7 @@ fn patch(node: &str) -> PodStatusPatch {
     PodStatusPatch {
         condition: None,
         nominated_node_name: NominationPatch::Set(node.to_owned()),
+        ..PodStatusPatch::default()
     }
 }
 

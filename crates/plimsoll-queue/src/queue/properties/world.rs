@@ -7,7 +7,7 @@ use plimsoll_model::{Delta, Moment, Pod, Seq, Uid};
 use proptest::prelude::*;
 
 use super::super::fixture::{Fixture, rejected_at, shrink};
-use crate::{Outcome, Place, QueueConfig, backoff};
+use crate::{Outcome, Place, QueueConfig, Release, backoff};
 
 /// What may happen. Numbers choose among the pods there are.
 #[derive(Debug, Clone)]
@@ -36,6 +36,8 @@ pub(super) enum Step {
     Place(usize),
     Drop(usize),
     Activate(usize),
+    Hold(usize),
+    Release(usize, Release),
     Pass(u64),
     Tick,
     ShutBarrier(bool),
@@ -63,10 +65,20 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         2 => some.clone().prop_map(Step::Fail),
         2 => some.clone().prop_map(Step::Place),
         1 => some.clone().prop_map(Step::Drop),
-        1 => some.prop_map(Step::Activate),
+        1 => some.clone().prop_map(Step::Activate),
+        2 => some.clone().prop_map(Step::Hold),
+        2 => (some, release()).prop_map(|(pod, release)| Step::Release(pod, release)),
         4 => (0..4_000u64).prop_map(Step::Pass),
         4 => Just(Step::Tick),
         1 => any::<bool>().prop_map(Step::ShutBarrier),
+    ]
+}
+
+fn release() -> impl Strategy<Value = Release> {
+    prop_oneof![
+        Just(Release::Quietly),
+        Just(Release::AfterBackoff),
+        Just(Release::AtOnce)
     ]
 }
 
@@ -151,7 +163,15 @@ impl World {
     }
 
     fn gate_holds(&self, pod: &Pod) -> bool {
-        self.shut || !pod.spec.scheduling_gates.is_empty()
+        self.shut || !pod.spec.scheduling_gates.is_empty() || self.is_held(pod)
+    }
+
+    fn is_held(&self, pod: &Pod) -> bool {
+        let queue = &self.f.queue;
+        queue
+            .records
+            .find(&pod.uid)
+            .is_some_and(|slot| queue.records[slot].held)
     }
 
     /// Something that may help any pod: it is in every attempt's log, and no pod that it could help stays parked.
@@ -262,6 +282,8 @@ impl World {
             Step::Place(number) => self.end(number, Outcome::Placed),
             Step::Drop(number) => self.end(number, Outcome::Dropped),
             Step::Activate(number) => self.activate(number),
+            Step::Hold(number) => self.hold(number),
+            Step::Release(number, release) => self.release(number, release),
             Step::Pass(milliseconds) => self.f.pass(Duration::from_millis(milliseconds)),
             Step::Tick => self.tick(),
             Step::ShutBarrier(shut) => {
@@ -334,7 +356,7 @@ impl World {
         let Some(at) = self.choose(number, gated) else { return };
         self.own_update(at, |pod| pod.spec.scheduling_gates.clear());
         assert!(
-            self.shut || self.place(at) != Some(Place::Gated),
+            self.gate_holds(&self.known[at].pod) || self.place(at) != Some(Place::Gated),
             "a pod without gates stayed gated"
         );
     }
@@ -396,6 +418,34 @@ impl World {
         if let Some(attempt) = &mut self.known[at].attempt {
             attempt.unnumbered = true;
         }
+    }
+
+    fn hold(&mut self, number: usize) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        self.f.queue.hold(&self.known[at].pod.uid, self.f.now);
+        let ready = [Some(Place::Active), Some(Place::Backoff)];
+        let stays = self.place(at) == ready[1] && !self.setup.early_pops;
+        assert!(stays || !ready.contains(&self.place(at)), "a held pod may be popped");
+    }
+
+    fn release(&mut self, number: usize, release: Release) {
+        let Some(at) = self.choose(number, |known| known.pending) else {
+            return;
+        };
+        let pod = Arc::clone(&self.known[at].pod);
+        let was_to_be_tried = self.is_held(&pod) && self.place(at) == Some(Place::Gated);
+        self.f.queue.release(&pod.uid, release, self.f.now);
+        if let Some(attempt) = &mut self.known[at].attempt {
+            attempt.unnumbered |= release != Release::Quietly;
+            return;
+        }
+        let parked = matches!(self.place(at), Some(Place::Unschedulable | Place::Gated));
+        assert!(
+            !parked || self.gate_holds(&pod) || (release == Release::Quietly && !was_to_be_tried),
+            "a pod that was released is still parked"
+        );
     }
 
     fn tick(&mut self) {

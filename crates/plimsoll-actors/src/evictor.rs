@@ -1,0 +1,295 @@
+//! `Evictor`: owns each preemption from its plan until the last victim is gone. What becomes of each is for
+//! [`preemptions::Preemptions`] to say; here requests are sent and news told.
+
+mod eviction;
+mod preemptions;
+mod request;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use plimsoll_client::{ApiClient, Clock, EventType, TermToken, seconds_text};
+use plimsoll_engine::PreemptionPlan;
+use plimsoll_model::{Moment, Timestamp, Uid};
+use plimsoll_queue::Release;
+use plimsoll_telemetry::Metrics;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+
+use self::preemptions::{Ending, Preemptions, Said};
+use crate::alarm::Alarm;
+use crate::event_recorder::{PodEvent, RecorderMessage};
+use crate::mailbox::{Mailbox, Summary};
+use crate::scheduling_cycle::CycleMessage;
+use crate::scheduling_queue::QueueMessage;
+use crate::trace_context::TraceContext;
+
+use self::request::Request;
+
+pub use self::preemptions::Sight;
+pub use self::request::Answer;
+
+/// As many requests are under way at most as kube-scheduler makes for one preemption.
+const IN_FLIGHT: usize = 16;
+
+/// What the Evictor hears.
+#[derive(Debug)]
+pub enum EvictorMessage {
+    /// From the cycle: carry this out. The preemptor is held in the queue already, unless the cycle itself waits for it.
+    Preempt {
+        /// What to do.
+        plan: Box<PreemptionPlan>,
+        /// Victims that the cycle has turned away in memory.
+        rejected: Vec<Uid>,
+        /// The preemptor's trace.
+        trace: TraceContext,
+    },
+    /// From the cycle: what its columns show of pods that preemptions have to do with, in order.
+    Seen(Vec<Sight>),
+    /// From a task of its own: exactly one for each request.
+    Answered {
+        /// The victim.
+        uid: Uid,
+        /// What came back.
+        answer: Box<Answer>,
+        /// The victim's trace.
+        trace: TraceContext,
+    },
+    /// From the alarm: a request is to be repeated, or a pause is over.
+    Tick,
+    /// From the term: send nothing more, and answer when nothing is under way.
+    Drain(oneshot::Sender<()>),
+}
+
+impl Summary for EvictorMessage {
+    fn summary(&self) -> String {
+        match self {
+            Self::Preempt { plan, rejected, .. } => format!(
+                "Preempt {} node={} victims={} rejected={}",
+                plan.preemptor.name,
+                plan.node,
+                plan.victims.len(),
+                rejected.len()
+            ),
+            Self::Seen(sights) => format!("Seen {}", sights.len()),
+            Self::Answered { uid, answer, .. } => match answer.as_ref() {
+                Answer::Marked(reply) => format!("Answered {uid} {reply:?}"),
+                Answer::Removed(reply) => format!("Answered {uid} {reply:?}"),
+                Answer::Read(read) => format!("Answered {uid} {}", crate::claim_input::read_kind(read)),
+            },
+            Self::Tick => "Tick".to_owned(),
+            Self::Drain(_) => "Drain".to_owned(),
+        }
+    }
+}
+
+/// The actor; its state is [`EvictorState`].
+#[derive(Debug)]
+pub struct Evictor;
+
+/// What the Evictor needs to start.
+pub struct EvictorArguments {
+    /// Its own mailbox.
+    pub mailbox: Mailbox<EvictorMessage>,
+    /// Whose pods it makes room for.
+    pub cycle: Mailbox<CycleMessage>,
+    /// Where preemptors wait.
+    pub queue: Mailbox<QueueMessage>,
+    /// Who tells users.
+    pub recorder: Mailbox<RecorderMessage>,
+    /// Requests about pods.
+    pub client: ApiClient,
+    /// The term that every request belongs to.
+    pub token: Arc<TermToken>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
+}
+
+/// What the Evictor owns.
+///
+/// **Its end.** Preemptions end with their term: what has not been sent is not sent, since the token does not allow it, and
+/// nothing is remembered. The next leader knows a nomination from the pod's status, and a victim on its way out from its
+/// `DisruptionTarget` condition; a victim that was only marked is an ordinary pod to it.
+pub struct EvictorState {
+    preemptions: Preemptions,
+    parts: EvictorArguments,
+    in_flight: usize,
+    draining: Option<oneshot::Sender<()>>,
+    alarm: Alarm,
+    tasks: TaskTracker,
+}
+
+impl EvictorState {
+    fn begin(&mut self, plan: &PreemptionPlan, rejected: &[Uid], now: Moment, said: &mut Vec<Said>) {
+        tracing::info!(
+            preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(), rejected = rejected.len(),
+            "Start the preemption"
+        );
+        self.preemptions.open(plan, rejected, now, said);
+    }
+
+    fn act_on(&mut self, said: Vec<Said>) {
+        for said in said {
+            match said {
+                Said::Preempted {
+                    victim,
+                    preemptor,
+                    node,
+                    in_memory,
+                } => {
+                    tracing::info!(preemptor = %preemptor.name, victim = %victim.name, %node, "Preemptor Pod preempted victim Pod");
+                    let suffix = if in_memory { " (in kube-scheduler memory)." } else { "" };
+                    let note = format!("Preempted by pod {} on node {node}{suffix}", preemptor.uid);
+                    let wall = self.parts.clock.wall();
+                    let event = PodEvent::about(&victim, EventType::Normal, "Preempted", "Preempting", note, wall);
+                    self.parts.recorder.tell(RecorderMessage::Pod {
+                        event: Box::new(event.because_of(&preemptor)),
+                        trace: TraceContext::of(&victim.uid),
+                        token: Arc::clone(&self.parts.token),
+                    });
+                }
+                Said::Executed {
+                    preemptor,
+                    asynchronous,
+                    result,
+                    took,
+                } => {
+                    if asynchronous {
+                        self.parts.metrics.preemption().executed(result.is_ok(), took);
+                    } else {
+                        let trace = TraceContext::of(&preemptor);
+                        self.parts.cycle.tell(CycleMessage::PreemptionExecuted {
+                            preemptor,
+                            result,
+                            trace,
+                        });
+                    }
+                }
+                Said::Going(preemptor) => self.release(preemptor, Release::Quietly),
+                Said::Over {
+                    preemptor,
+                    asynchronous,
+                    ending,
+                    named,
+                    spared,
+                } => {
+                    self.parts.metrics.preemption().ended(ending.as_str());
+                    // The cycle first: what it knows by then counts when the preemptor is tried.
+                    self.parts.cycle.tell(CycleMessage::PreemptionOver { named, spared });
+                    match ending {
+                        Ending::Failed if asynchronous => self.release(preemptor, Release::AtOnce),
+                        Ending::Done | Ending::NotNeeded => self.release(preemptor, Release::AfterBackoff),
+                        Ending::Failed | Ending::Replaced => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn release(&self, pod: Uid, release: Release) {
+        self.parts.queue.tell(QueueMessage::Release { pod, release });
+    }
+
+    fn send_next(&mut self) {
+        let wall = Timestamp::new(seconds_text(self.parts.clock.wall()));
+        while self.in_flight < IN_FLIGHT
+            && let Some((uid, request)) = self.preemptions.next_request(&wall)
+        {
+            self.in_flight += 1;
+            let client = self.parts.client.clone();
+            let token = Arc::clone(&self.parts.token);
+            let mailbox = self.parts.mailbox.clone();
+            self.tasks.spawn(async move {
+                // Answers on every path: the victim would otherwise wait for ever.
+                let performing = AssertUnwindSafe(request.perform(&client, &token)).catch_unwind();
+                let answer = performing.await.unwrap_or_else(|_| Request::lost(&request.what));
+                let answer = Box::new(answer);
+                let trace = TraceContext::of(&uid);
+                mailbox.tell(EvictorMessage::Answered { uid, answer, trace });
+            });
+        }
+    }
+
+    fn finish_turn(&mut self, now: Moment) {
+        self.send_next();
+        if self.in_flight == 0
+            && let Some(reply) = self.draining.take()
+        {
+            let _ = reply.send(());
+        }
+        self.parts.metrics.preemption().under_way(self.preemptions.len());
+        let deadline = self.preemptions.next_deadline();
+        self.alarm
+            .arm(&self.parts.mailbox, deadline, now, || EvictorMessage::Tick);
+    }
+}
+
+impl Drop for EvictorState {
+    fn drop(&mut self) {
+        self.parts.metrics.preemption().under_way(0);
+    }
+}
+
+impl Actor for Evictor {
+    type Msg = EvictorMessage;
+    type State = EvictorState;
+    type Arguments = EvictorArguments;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<EvictorMessage>,
+        parts: EvictorArguments,
+    ) -> Result<EvictorState, ActorProcessingErr> {
+        Ok(EvictorState {
+            preemptions: Preemptions::default(),
+            parts,
+            in_flight: 0,
+            draining: None,
+            alarm: Alarm::default(),
+            tasks: TaskTracker::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<EvictorMessage>,
+        message: EvictorMessage,
+        state: &mut EvictorState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.parts.mailbox.depth().taken();
+        let now = state.parts.clock.now();
+        let mut said = Vec::new();
+        match message {
+            EvictorMessage::Preempt { plan, rejected, trace } => trace
+                .span("Preempt")
+                .in_scope(|| state.begin(&plan, &rejected, now, &mut said)),
+            EvictorMessage::Seen(sights) => {
+                for sight in &sights {
+                    state.preemptions.see(sight, now, &mut said);
+                }
+            }
+            EvictorMessage::Answered { uid, answer, trace } => {
+                state.in_flight = state.in_flight.saturating_sub(1);
+                let preemptions = &mut state.preemptions;
+                trace
+                    .span("Answered")
+                    .in_scope(|| preemptions.answered(&uid, *answer, now, &mut said));
+            }
+            EvictorMessage::Tick => {
+                state.alarm.rang();
+                state.preemptions.tick(now, &mut said);
+            }
+            EvictorMessage::Drain(reply) => {
+                state.preemptions.stop();
+                state.draining = Some(reply);
+            }
+        }
+        state.act_on(said);
+        state.finish_turn(now);
+        Ok(())
+    }
+}

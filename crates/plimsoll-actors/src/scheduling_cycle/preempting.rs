@@ -1,0 +1,197 @@
+//! The cycle's side of preemption: its plans go to the Evictor, and what the columns show of the pods concerned goes after
+//! them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_engine::{Diagnosis, PreemptionPlan};
+use plimsoll_model::{Change, Delta, Moment, Pod, Uid};
+use plimsoll_queue::PoppedPod;
+
+use super::SchedulingCycleState;
+use crate::evictor::{EvictorMessage, Sight};
+use crate::scheduling_queue::QueueMessage;
+use crate::trace_context::TraceContext;
+
+/// A pod whose victims are being deleted before it goes back to the queue.
+#[derive(Debug)]
+pub(super) struct Awaited {
+    popped: PoppedPod,
+    diagnosis: Box<Diagnosis>,
+    lower: Vec<Arc<Pod>>,
+}
+
+/// Pods of preemptions under way, and in how many plans each is named: the Evictor hears of these and of no others.
+#[derive(Debug, Default)]
+pub(super) struct Concerned(BTreeMap<Uid, usize>);
+
+impl Concerned {
+    fn name(&mut self, uid: &Uid) {
+        *self.0.entry(uid.clone()).or_insert(0) += 1;
+    }
+
+    fn forget(&mut self, uid: &Uid) {
+        if let Some(plans) = self.0.get_mut(uid) {
+            *plans -= 1;
+            if *plans == 0 {
+                self.0.remove(uid);
+            }
+        }
+    }
+
+    /// What a change shows of a pod that some plan names.
+    fn sight(&self, change: &Change) -> Option<Sight> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (old, new) = match &change.delta {
+            Delta::PodAdded(new) => (None, new),
+            Delta::PodUpdated { old, new } => (Some(old), new),
+            Delta::PodDeleted(gone) if self.0.contains_key(&gone.uid) => return Some(Sight::Gone(gone.uid.clone())),
+            _ => return None,
+        };
+        self.0.contains_key(&new.uid).then(|| Sight::There {
+            old: old.cloned(),
+            new: Arc::clone(new),
+        })
+    }
+}
+
+impl SchedulingCycleState {
+    /// Tells the Evictor what came, after the columns have it or before any other pod is tried.
+    pub(super) fn pass_on(&self, changes: &[Change]) {
+        let sights: Vec<Sight> = changes
+            .iter()
+            .filter_map(|change| self.concerned.sight(change))
+            .collect();
+        if !sights.is_empty() {
+            self.evictor.tell(EvictorMessage::Seen(sights));
+        }
+    }
+
+    /// A pod fits nowhere, and others are to go for it.
+    ///
+    /// In the asynchronous mode three messages go out in this order: the queue holds the pod, it gets the pod back, and the
+    /// Evictor begins. So nothing that the Evictor does can reach the queue before the hold, and the pod is never tried
+    /// beside its own preemption. In the synchronous mode the pod stays here until the Evictor has answered.
+    pub(super) fn preempt(&mut self, popped: PoppedPod, mut diagnosis: Diagnosis, plan: PreemptionPlan, now: Moment) {
+        self.metrics.preemption().chosen(plan.chosen);
+        let lower: Vec<Arc<Pod>> = plan.clear_nominations.clone();
+        if plan.asynchronous {
+            self.queue.tell(QueueMessage::Hold(popped.pod.uid.clone()));
+            self.conclude_unschedulable(&popped.pod, diagnosis, now);
+            self.clear_nominations(&lower);
+            self.hand_to_evictor(plan, now);
+        } else {
+            diagnosis.preemption = None;
+            self.awaited = Some(Awaited {
+                popped,
+                diagnosis: Box::new(diagnosis),
+                lower,
+            });
+            self.hand_to_evictor(plan, now);
+        }
+    }
+
+    /// Victims that are no more than claims of ours are turned away here, in the same turn: later they might be bound.
+    fn hand_to_evictor(&mut self, plan: PreemptionPlan, now: Moment) {
+        let mut notices = Vec::new();
+        let mut rejected = Vec::new();
+        for victim in &plan.victims {
+            let claim = victim.claim;
+            if claim.is_some_and(|claim| self.engine.reject_for_preemption(claim, now, &mut notices)) {
+                rejected.push(victim.pod.uid.clone());
+            }
+        }
+        self.concerned.name(&plan.preemptor.uid);
+        let others = plan.victims.iter().map(|victim| &victim.pod.uid);
+        for uid in others.filter(|uid| !rejected.contains(uid)) {
+            self.concerned.name(uid);
+        }
+        self.evictor.tell(EvictorMessage::Preempt {
+            trace: TraceContext::of(&plan.preemptor.uid),
+            plan: Box::new(plan),
+            rejected,
+        });
+        self.act_on(notices, now);
+    }
+
+    /// The pod that made its cycle wait for its victims goes back. An error is told as kube-scheduler tells one of its
+    /// post-filters, and the pod is then nominated no more than before.
+    pub(super) fn take_execution(&mut self, preemptor: &Uid, result: Result<(), String>, now: Moment) {
+        let Some(awaited) = self.awaited.take_if(|awaited| awaited.popped.pod.uid == *preemptor) else {
+            return;
+        };
+        let mut diagnosis = *awaited.diagnosis;
+        match result {
+            Ok(()) => self.clear_nominations(&awaited.lower),
+            Err(error) => {
+                self.engine.preemption_failed(&awaited.popped.pod);
+                diagnosis.message = format!("{} preemption: {error}", diagnosis.message);
+                diagnosis.nominate = plimsoll_engine::Nomination::Keep;
+            }
+        }
+        self.conclude_unschedulable(&awaited.popped.pod, diagnosis, now);
+        self.ready();
+    }
+
+    /// A preemption is over: these pods are named by one plan less.
+    pub(super) fn take_end_of_preemption(&mut self, named: &[Uid], _spared: &[Uid]) {
+        for uid in named {
+            self.concerned.forget(uid);
+        }
+    }
+
+    /// Pods of lower priority are no longer meant for the node. Only those are written to that say so.
+    fn clear_nominations(&mut self, lower: &[Arc<Pod>]) {
+        for pod in lower.iter().filter(|pod| pod.status.nominated_node_name.is_some()) {
+            self.clear_nomination(pod);
+        }
+    }
+
+    /// The pod of an attempt that waits for its victims, for audits.
+    pub(super) fn awaited_pod(&self) -> Option<&PoppedPod> {
+        self.awaited.as_ref().map(|awaited| &awaited.popped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::Seq;
+    use plimsoll_model::testing::{node, pod};
+
+    use super::*;
+
+    #[test]
+    fn a_pod_is_told_about_for_as_long_as_a_plan_names_it() {
+        let mut concerned = Concerned::default();
+        let (victim, other) = (Arc::new(pod("v").on("n").build()), Arc::new(pod("o").on("n").build()));
+        let change = |delta| Change {
+            seq: Seq::new(1),
+            delta,
+        };
+        let gone = change(Delta::PodDeleted(Arc::clone(&victim)));
+        assert!(concerned.sight(&gone).is_none());
+        concerned.name(&victim.uid);
+        concerned.name(&victim.uid);
+        let updated = change(Delta::PodUpdated {
+            old: Arc::clone(&victim),
+            new: Arc::clone(&victim),
+        });
+        assert!(matches!(
+            concerned.sight(&updated),
+            Some(Sight::There { old: Some(_), .. })
+        ));
+        assert!(concerned.sight(&change(Delta::PodAdded(other))).is_none());
+        assert!(
+            concerned
+                .sight(&change(Delta::NodeAdded(Arc::new(node("v").build()))))
+                .is_none()
+        );
+        concerned.forget(&victim.uid);
+        assert!(matches!(concerned.sight(&gone), Some(Sight::Gone(uid)) if uid == victim.uid));
+        concerned.forget(&victim.uid);
+        concerned.forget(&victim.uid);
+        assert!(concerned.sight(&gone).is_none());
+    }
+}

@@ -1,0 +1,168 @@
+//! The actors of a term: how they start, and what the end of one means to the others.
+
+use std::sync::Arc;
+
+use plimsoll_engine::Engine;
+use plimsoll_queue::SchedulingQueue as Queue;
+use plimsoll_telemetry::Metrics;
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, Message};
+
+use super::{TermMessage, TermParts, TermState};
+use crate::auditor::{Auditor, AuditorArguments, AuditorMessage};
+use crate::binding_workers::BindingWorkers;
+use crate::elector::ElectorMessage;
+use crate::evictor::{Evictor, EvictorArguments, EvictorMessage};
+use crate::informer_cache::CacheMessage;
+use crate::mailbox::{Mailbox, Summary};
+use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments};
+use crate::scheduling_queue::{QueueMessage, SchedulingQueue, SchedulingQueueArguments};
+use crate::supervisor::SupervisorMessage;
+
+/// The actors of a term that has begun.
+pub(super) struct Running {
+    pub(super) queue: (Mailbox<QueueMessage>, ActorCell),
+    pub(super) cycle: (Mailbox<CycleMessage>, ActorCell),
+    pub(super) workers: BindingWorkers,
+    pub(super) evictor: (Mailbox<EvictorMessage>, ActorCell),
+    pub(super) auditor: (Mailbox<AuditorMessage>, ActorCell),
+}
+
+impl TermState {
+    pub(super) async fn start(&mut self, myself: &ActorRef<TermMessage>) -> Result<(), ActorProcessingErr> {
+        let parts = &self.parts;
+        let assembled = &parts.assembled;
+        let cycle = Mailbox::<CycleMessage>::new("SchedulingCycle", parts.tap.clone());
+        let queue = Mailbox::<QueueMessage>::new("SchedulingQueue", parts.tap.clone());
+        let evictor = Mailbox::<EvictorMessage>::new("Evictor", parts.tap.clone());
+        let queue_arguments = SchedulingQueueArguments {
+            queue: Queue::new(assembled.queue(), &assembled.profiles),
+            mailbox: queue.clone(),
+            cycle: cycle.clone(),
+            clock: Arc::clone(&parts.clock),
+            metrics: Arc::clone(&parts.metrics),
+        };
+        let (queue_ref, _) = Actor::spawn_linked(None, SchedulingQueue, queue_arguments, myself.get_cell()).await?;
+        let workers = BindingWorkers::spawn(
+            &assembled.config,
+            parts.client.clone(),
+            Arc::clone(&self.token),
+            cycle.clone(),
+            myself.get_cell(),
+        )
+        .await?;
+        let cycle_arguments = SchedulingCycleArguments {
+            engine: Engine::new(assembled.profiles.clone(), parts.seed.wrapping_add(self.token.number())),
+            mailbox: cycle.clone(),
+            queue: queue.clone(),
+            workers: workers.clone(),
+            evictor: evictor.clone(),
+            recorder: parts.recorder.clone(),
+            effects: parts.effects.clone(),
+            token: Arc::clone(&self.token),
+            clock: Arc::clone(&parts.clock),
+            metrics: Arc::clone(&parts.metrics),
+        };
+        let evictor_arguments = EvictorArguments {
+            mailbox: evictor.clone(),
+            cycle: cycle.clone(),
+            queue: queue.clone(),
+            recorder: parts.recorder.clone(),
+            client: parts.client.clone(),
+            token: Arc::clone(&self.token),
+            clock: Arc::clone(&parts.clock),
+            metrics: Arc::clone(&parts.metrics),
+        };
+        let (evictor_ref, _) = Actor::spawn_linked(None, Evictor, evictor_arguments, myself.get_cell()).await?;
+        let spawning = Actor::spawn_linked(None, SchedulingCycle, cycle_arguments, myself.get_cell());
+        let (cycle_ref, _) = Box::pin(spawning).await?;
+        queue.bind(queue_ref.clone());
+        cycle.bind(cycle_ref.clone());
+        evictor.bind(evictor_ref.clone());
+        parts.permits.bind(cycle.clone());
+        watch_depth(&parts.metrics, &queue);
+        watch_depth(&parts.metrics, &cycle);
+        watch_depth(&parts.metrics, &evictor);
+        parts.cache.tell(CacheMessage::Subscribe {
+            queue: queue.clone(),
+            cycle: cycle.clone(),
+            assembled: Arc::clone(assembled),
+        });
+        cycle.tell(CycleMessage::Start);
+        parts.elector.tell(ElectorMessage::Running {
+            queue: queue.clone(),
+            cycle: cycle.clone(),
+        });
+        let auditor = Mailbox::<AuditorMessage>::new("Auditor", parts.tap.clone());
+        let auditor_cell = start_auditor(parts, &auditor, myself).await?;
+        tracing::info!(term = self.token.number(), "Scheduling begins");
+        self.running = Some(Running {
+            auditor: (auditor, auditor_cell),
+            queue: (queue, queue_ref.get_cell()),
+            cycle: (cycle, cycle_ref.get_cell()),
+            evictor: (evictor, evictor_ref.get_cell()),
+            workers,
+        });
+        Ok(())
+    }
+
+    pub(super) async fn child_ended(&mut self, myself: &ActorRef<TermMessage>, child: &ActorCell, why: &str) {
+        let Some(running) = &mut self.running else { return };
+        if child.get_id() == running.auditor.1.get_id() {
+            if !self.stopping {
+                tracing::error!(
+                    error = why,
+                    "The auditor has died; pods are scheduled all the same, and it is started anew"
+                );
+                if let Ok(cell) = start_auditor(&self.parts, &running.auditor.0, myself).await {
+                    running.auditor.1 = cell;
+                }
+            }
+        } else if child.get_id() == running.workers.cell().get_id() {
+            running.cycle.1.stop(None);
+            running.queue.1.stop(None);
+            running.evictor.1.stop(None);
+            if !self.stopping {
+                self.parts.supervisor.tell(SupervisorMessage::TermFailed {
+                    reason: format!("binding workers: {why}"),
+                });
+            }
+            myself.stop(None);
+        } else if !self.stopping {
+            let actor = if child.get_id() == running.cycle.1.get_id() {
+                "scheduling cycle"
+            } else if child.get_id() == running.evictor.1.get_id() {
+                "evictor"
+            } else {
+                "scheduling queue"
+            };
+            self.token.cancel();
+            self.parts.supervisor.tell(SupervisorMessage::TermFailed {
+                reason: format!("{actor}: {why}"),
+            });
+        }
+    }
+}
+
+/// Starts the auditor, for the first time or again: what an earlier one has found is found again.
+async fn start_auditor(
+    parts: &TermParts,
+    mailbox: &Mailbox<AuditorMessage>,
+    myself: &ActorRef<TermMessage>,
+) -> Result<ActorCell, ActorProcessingErr> {
+    let arguments = AuditorArguments {
+        mailbox: mailbox.clone(),
+        cache: parts.cache.clone(),
+        clock: Arc::clone(&parts.clock),
+        metrics: Arc::clone(&parts.metrics),
+    };
+    let (auditor, _) = Actor::spawn_linked(None, Auditor, arguments, myself.get_cell()).await?;
+    let cell = auditor.get_cell();
+    mailbox.bind(auditor);
+    watch_depth(&parts.metrics, mailbox);
+    Ok(cell)
+}
+
+fn watch_depth<M: Message + Summary>(metrics: &Metrics, mailbox: &Mailbox<M>) {
+    let depth = mailbox.depth().clone();
+    metrics.watch_mailbox(mailbox.name(), move || depth.get());
+}
