@@ -66,13 +66,11 @@ pub enum EvictorMessage {
 impl Summary for EvictorMessage {
     fn summary(&self) -> String {
         match self {
-            Self::Preempt { plan, rejected, .. } => format!(
-                "Preempt {} node={} victims={} rejected={}",
-                plan.preemptor.name,
-                plan.node,
-                plan.victims.len(),
-                rejected.len()
-            ),
+            Self::Preempt { plan, rejected, .. } => {
+                let victims: Vec<&str> = plan.victims.iter().map(|victim| victim.pod.uid.as_str()).collect();
+                let (preemptor, node, rejected) = (&plan.preemptor.name, &plan.node, rejected.len());
+                format!("Preempt {preemptor} node={node} victims={} rejected={rejected}", victims.join(","))
+            }
             Self::Seen(sights) => format!("Seen {}", sights.len()),
             Self::Answered { uid, answer, .. } => match answer.as_ref() {
                 Answer::Marked(reply) => format!("Answered {uid} {reply:?}"),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use plimsoll_actors::supervisor::RunningReplica;
 use plimsoll_apiserver::fault::RuleId;
+use plimsoll_config::PodDisruptionBudgetPolicy;
 
 use self::dice::Dice;
 use crate::world::{Machine, Setup, World};
@@ -73,6 +74,9 @@ impl Chaos {
     }
 
     async fn run(mut self) -> Outcome {
+        for (class, value) in churn::CLASSES {
+            self.world.add_priority_class(class, value);
+        }
         for _ in 0..=self.dice.below(4) {
             self.add_node();
         }
@@ -82,17 +86,18 @@ impl Chaos {
         for _ in 0..STEPS {
             self.step().await;
             let pause = self.dice.below(2_500);
-            self.world.pass(Duration::from_millis(pause)).await;
+            self.world.pass_with_kubelets(Duration::from_millis(pause)).await;
             self.audit().await;
         }
         self.calm_down().await;
-        self.world.pass(SETTLE).await;
+        self.world.pass_with_kubelets(SETTLE).await;
         self.audit().await;
         let mut problems = std::mem::take(&mut self.audited);
         problems.extend(verdict::left_out(&self.world));
+        problems.extend(verdict::behind_lower(&self.world));
         self.note("new nodes");
         self.add_last_nodes();
-        self.world.pass(WAKE).await;
+        self.world.pass_with_kubelets(WAKE).await;
         problems.extend(verdict::left_out(&self.world));
         let untold = invariants::forgotten(self.world.server());
         problems.extend(
@@ -101,6 +106,7 @@ impl Chaos {
                 .map(|pod| format!("nobody was told why pod {pod} waits")),
         );
         problems.extend(invariants::violations(self.world.server()));
+        problems.extend(invariants::unplanned_removals(self.world.server(), &self.world.trace().lines()));
         Outcome {
             seed: self.seed,
             problems,
@@ -160,7 +166,12 @@ impl Chaos {
         self.next_replica += 1;
         self.note(&format!("start {name}"));
         let machine = self.world.machine(&name);
-        let replica = self.world.start_on(&machine, Setup::default()).await;
+        let mut setup = Setup::default();
+        // Half of the runs ask the API server before they evict anybody.
+        if self.seed.is_multiple_of(2) {
+            setup.profile.extras.pod_disruption_budget_policy = PodDisruptionBudgetPolicy::Hard;
+        }
+        let replica = self.world.start_on(&machine, setup).await;
         self.replicas.push((machine, replica));
     }
 

@@ -48,6 +48,28 @@ pub fn violations(server: &ApiServer) -> Vec<String> {
     found
 }
 
+/// Pods that a scheduler took away although none of its preemptions named them, by the history of writes and the trace of
+/// messages.
+pub fn unplanned_removals(server: &ApiServer, trace: &[String]) -> Vec<String> {
+    let planned: BTreeSet<&str> = trace
+        .iter()
+        .filter_map(|line| line.split_once("Evictor: Preempt ")?.1.split_once("victims="))
+        .flat_map(|(_, victims)| victims.split_whitespace().next().unwrap_or_default().split(','))
+        .collect();
+    let history = server.history();
+    let removals = history.iter().filter(|write| {
+        let removed = write.deleted || write.verb == "delete" || write.verb == "evict";
+        removed && write.resource.plural == "pods" && write.user_agent.starts_with("plimsoll")
+    });
+    removals
+        .filter(|write| !planned.contains(text(&write.object, "/metadata/uid").as_str()))
+        .map(|write| {
+            let name = text(&write.object, "/metadata/name");
+            format!("{} removed pod {name} at version {}, and no plan named it", write.user_agent, write.rv)
+        })
+        .collect()
+}
+
 /// Pods that are neither bound, nor gated, nor told why not.
 pub fn forgotten(server: &ApiServer) -> Vec<String> {
     let Some(pods) = plimsoll_apiserver::resource::find("", "v1", "pods") else {

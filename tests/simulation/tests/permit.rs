@@ -271,3 +271,37 @@ fn the_end_of_a_term_gives_reservations_of_waiting_pods_back_and_the_next_leader
         world.check();
     });
 }
+
+#[test]
+fn a_victim_that_waits_at_permit_is_turned_away_and_not_deleted() {
+    run(async {
+        let world = World::new(84);
+        world.add_priority_class("high", 1000);
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        let Parts { setup, permits, reserved } = parts();
+        let _replica = world.start("replica-a", setup).await;
+        world.pass(10 * SECOND).await;
+        for (name, label) in [("held", "hold"), ("volume", "volume")] {
+            let mut pod = workload::pod(name, 500, 10);
+            pod["metadata"]["labels"] = json!({ label: "yes" });
+            world.add_pod(pod);
+        }
+        world.pass(SECOND).await;
+        assert_eq!(permits.waiting_pods().await.len(), 1);
+        let high = workload::of_class(workload::pod("high", 1000, 10), "high", 0);
+        world.add_pod(high);
+        world.until_bound(1, 10 * SECOND).await;
+        assert_eq!(world.node_of("high").as_deref(), Some("n1"));
+        assert!(permits.waiting_pods().await.is_empty());
+        assert_eq!(reserved.load(Ordering::Relaxed), 1);
+        for name in ["held", "volume"] {
+            let pod = world.pod(name).unwrap_or_default();
+            assert_eq!(pod["metadata"]["deletionTimestamp"], Value::Null, "{name}");
+        }
+        let told = world.events("Preempted");
+        assert_eq!(told.len(), 2);
+        assert!(told.iter().all(|(_, note)| note.ends_with(" on node n1 (in kube-scheduler memory).")), "{told:?}");
+        world.check();
+        world.check_nothing_forgotten();
+    });
+}

@@ -100,8 +100,10 @@ pub(super) struct Eviction {
     told: bool,
     /// A removal was sent whose answer did not tell whether it was applied.
     maybe_removed: bool,
-    /// Its status says why it goes, or never will.
+    /// Its status says why it goes.
     marked: bool,
+    /// Its status will never say so.
+    unmarkable: bool,
     /// What a look is to be followed by.
     after_read: Step,
     withdrawn: CancellationToken,
@@ -123,6 +125,7 @@ impl Eviction {
             told: false,
             maybe_removed: false,
             marked: plan.removal == Removal::Delete && says_so(victim, &plan.preemptor),
+            unmarkable: false,
             after_read: Step::Remove,
             withdrawn: CancellationToken::new(),
         }
@@ -143,7 +146,7 @@ impl Eviction {
 
     /// Whether the watch shows it on its way out, in a form in which its preemptor's next attempt knows it again.
     pub(super) fn is_seen_going(&self) -> bool {
-        let known_again = self.removal == Removal::Delete || is_marked(&self.victim) || self.marked;
+        let known_again = self.removal == Removal::Delete || is_marked(&self.victim) || self.unmarkable;
         self.victim.is_terminating() && self.is_told() && known_again
     }
 
@@ -342,7 +345,7 @@ impl Eviction {
     /// It will not go by what we do. One that is on its way and only lacks the words for it goes all the same.
     fn refused(&mut self, message: String) -> Finding {
         if self.removal == Removal::Evict && self.stage == Stage::Asked(Step::Mark) {
-            self.marked = true;
+            self.unmarkable = true;
             self.stage = Stage::Removed;
             return Finding::GoesOn;
         }

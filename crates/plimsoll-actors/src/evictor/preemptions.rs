@@ -402,6 +402,15 @@ impl Preemptions {
         let mut spared = open.spared;
         spared.extend(open.victims.iter().filter(|victim| !may_go(victim)).cloned());
         self.let_go(uid, &open.victims);
+        // Whoever waits for it in the synchronous mode must not wait for ever.
+        if !open.executed && !open.asynchronous {
+            said.push(Said::Executed {
+                preemptor: uid.clone(),
+                asynchronous: false,
+                result: Ok(()),
+                took: Duration::ZERO,
+            });
+        }
         said.push(Said::Over {
             preemptor: uid.clone(),
             asynchronous: open.asynchronous,

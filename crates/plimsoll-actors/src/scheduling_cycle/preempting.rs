@@ -142,10 +142,12 @@ impl SchedulingCycleState {
         }
     }
 
-    /// Pods of lower priority are no longer meant for the node. Only those are written to that say so.
+    /// Pods of lower priority are no longer meant for the node. Only those are written to that say so, or are about to.
     fn clear_nominations(&mut self, lower: &[Arc<Pod>]) {
-        for pod in lower.iter().filter(|pod| pod.status.nominated_node_name.is_some()) {
-            self.clear_nomination(pod);
+        for pod in lower {
+            if pod.status.nominated_node_name.is_some() || self.status_writes.is_under_way(&pod.uid) {
+                self.clear_nomination(pod);
+            }
         }
     }
 

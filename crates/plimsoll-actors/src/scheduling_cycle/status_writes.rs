@@ -142,6 +142,11 @@ impl StatusWrites {
         self.due.first().map(|(at, _)| *at)
     }
 
+    /// Whether a patch of the pod is not answered yet.
+    pub(super) fn is_under_way(&self, uid: &Uid) -> bool {
+        self.pods.contains_key(uid)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.pods.is_empty()
     }

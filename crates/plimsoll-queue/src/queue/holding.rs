@@ -44,7 +44,8 @@ impl SchedulingQueue {
             self.records[slot].state,
             State::Active | State::Backoff { .. } | State::ErrorBackoff { .. }
         ) {
-            self.look_again(slot, PREEMPTION_STARTED, now);
+            self.gate_held(slot);
+            self.park(slot, PREEMPTION_STARTED, now);
         }
     }
 

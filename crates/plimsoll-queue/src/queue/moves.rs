@@ -229,7 +229,9 @@ impl SchedulingQueue {
     }
 
     fn enter_backoff(&mut self, slot: Slot, until: Moment, event: ClusterEvent, now: Moment) {
-        if self.config.pop_from_backoff && !self.passes_gates(slot) {
+        // A held pod is parked at once, so that its hold ends with the longest wait.
+        let asks_gates = self.config.pop_from_backoff || self.records[slot].held;
+        if asks_gates && !self.passes_gates(slot) {
             self.park(slot, event, now);
             return;
         }

@@ -7,6 +7,8 @@ use super::Chaos;
 use crate::workload;
 
 const ZONES: [&str; 3] = ["a", "b", "c"];
+/// Priority classes: pods of these may make others go.
+pub(super) const CLASSES: [(&str, i32); 2] = [("high", 1_000), ("highest", 2_000)];
 /// Nodes that may come and go; each keeps its size, since a scheduler cannot know that one shrank until it is told.
 const NODES: u64 = 8;
 
@@ -37,6 +39,11 @@ impl Chaos {
         }
         if self.dice.percent(10) {
             pod["spec"]["schedulingGates"] = json!([{ "name": "example.com/hold" }]);
+        }
+        if self.dice.percent(30) {
+            let class = self.dice.pick(&CLASSES).map_or("", |(name, _)| name);
+            let grace = i64::try_from(self.dice.below(8)).unwrap_or(0);
+            pod = workload::of_class(pod, class, grace);
         }
         if self.dice.percent(10) {
             pod["spec"]["tolerations"] = json!([{ "key": "dedicated", "operator": "Exists" }]);

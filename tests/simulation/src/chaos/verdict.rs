@@ -33,6 +33,28 @@ pub(super) fn left_out(world: &World) -> Vec<String> {
         .collect()
 }
 
+/// Pods that wait although a node would take them if all pods of lower priority were gone from it.
+pub(super) fn behind_lower(world: &World) -> Vec<String> {
+    let snapshot =
+        |plural: &str| resource::find("", "v1", plural).map_or_else(Vec::new, |kind| world.server().snapshot(kind));
+    let (pods, nodes) = (snapshot("pods"), snapshot("nodes"));
+    let waiting = pods.iter().filter(|pod| waits(pod));
+    waiting
+        .filter_map(|pod| {
+            let stays = |other: &&Arc<Value>| priority(other) >= priority(pod);
+            let others: Vec<_> = pods.iter().filter(stays).cloned().collect();
+            let rooms = rooms(&others, &nodes);
+            let node = nodes.iter().find(|node| fits(pod, node, &rooms))?;
+            let (pod, node) = (text(&pod["metadata"]["name"]), text(&node["metadata"]["name"]));
+            Some(format!("pod {pod} waits although only pods of lower priority are in its way on node {node}"))
+        })
+        .collect()
+}
+
+fn priority(pod: &Value) -> i64 {
+    pod["spec"]["priority"].as_i64().unwrap_or(0)
+}
+
 fn rooms(pods: &[Arc<Value>], nodes: &[Arc<Value>]) -> BTreeMap<String, Room> {
     let mut rooms: BTreeMap<String, Room> = BTreeMap::new();
     for node in nodes {

@@ -37,7 +37,9 @@ impl Chaos {
     }
 
     fn draw_fault(&mut self) -> (Match, Action) {
-        match self.dice.below(10) {
+        match self.dice.below(12) {
+            10 => (rules::deletions(), self.fault_of_a_write()),
+            11 => (rules::evictions(), self.fault_of_a_write()),
             0..4 => (rules::bindings(), self.fault_of_a_write()),
             4 => (rules::status_patches(), self.fault_of_a_write()),
             5 => (rules::pod_reads(), self.refusal()),

@@ -617,9 +617,10 @@ fn an_evicted_victim_is_marked_after_its_eviction_and_the_preemptor_waits_for_th
     desk.see(Some(&a), Arc::clone(&evicted));
     assert_eq!(desk.asks(), ["mark a"]);
     assert_eq!(desk.said(), ["a preempted by p"]);
-    desk.see(Some(&evicted), terminating(&a, OURS));
     desk.answer("a", Answer::Marked(PatchReply::Patched));
-    assert_eq!(desk.said(), ["executed Ok(())", "p may be tried"]);
+    assert_eq!(desk.said(), ["executed Ok(())"]);
+    desk.see(Some(&evicted), terminating(&a, OURS));
+    assert_eq!(desk.said(), ["p may be tried"]);
 }
 
 #[test]
@@ -670,6 +671,12 @@ fn without_the_asynchronous_mode_all_go_at_once_and_a_failure_is_told_at_once() 
     };
     desk.answer("a", Answer::Marked(refused));
     assert_eq!(desk.said(), ["executed Err(\"no\")", "p failed spared=2"]);
+    // A preemptor that goes meanwhile does not leave its cycle waiting.
+    let mut desk = Desk::new();
+    desk.open(&synchronous);
+    desk.asks();
+    desk.gone(&p);
+    assert_eq!(desk.said(), ["executed Ok(())", "p not_needed spared=2"]);
 }
 
 #[test]

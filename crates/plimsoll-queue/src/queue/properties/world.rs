@@ -425,9 +425,8 @@ impl World {
             return;
         };
         self.f.queue.hold(&self.known[at].pod.uid, self.f.now);
-        let ready = [Some(Place::Active), Some(Place::Backoff)];
-        let stays = self.place(at) == ready[1] && !self.setup.early_pops;
-        assert!(stays || !ready.contains(&self.place(at)), "a held pod may be popped");
+        let ready = [Place::Active, Place::Backoff, Place::ErrorBackoff].map(Some);
+        assert!(!ready.contains(&self.place(at)), "a held pod is about to be popped");
     }
 
     fn release(&mut self, number: usize, release: Release) {
@@ -530,7 +529,7 @@ impl World {
         known.errors = 0;
         let expected = match (missed, self.gate_holds(&self.known[at].pod)) {
             (false, _) => Place::Unschedulable,
-            (true, true) if self.setup.early_pops => Place::Gated,
+            (true, true) if self.setup.early_pops || self.is_held(&self.known[at].pod) => Place::Gated,
             (true, _) => Place::Backoff,
         };
         assert_eq!(
