@@ -49,6 +49,13 @@ pub enum QueueMessage {
         /// The pod's trace.
         trace: TraceContext,
     },
+    /// From the cycle, behind the pod's settlement: try it again at this moment even if nothing happens.
+    RetryAt {
+        /// Which pod.
+        uid: Uid,
+        /// When.
+        at: Moment,
+    },
     /// From the cycle: something of the scheduler's own that may let a waiting pod fit, and the objects behind it.
     Observe(ClusterEvent, EventObjects),
     /// From the cycle: hold the pod back while its victims go.
@@ -88,6 +95,7 @@ impl Summary for QueueMessage {
             }
             Self::Ready => "Ready".to_owned(),
             Self::Settle { uid, outcome, .. } => format!("Settle {uid} {outcome:?}"),
+            Self::RetryAt { uid, at } => format!("RetryAt {uid} {}", at.as_nanos()),
             Self::Observe(event, _) => format!("Observe {event}"),
             Self::Hold(uid) => format!("Hold {uid}"),
             Self::Release { pod, release } => format!("Release {pod} {release:?}"),
@@ -237,6 +245,7 @@ impl Actor for SchedulingQueue {
             QueueMessage::Settle { uid, outcome, trace } => {
                 trace.span("Settle").in_scope(|| state.settle(uid, outcome, now));
             }
+            QueueMessage::RetryAt { uid, at } => state.queue.retry_at(&uid, at),
             QueueMessage::Observe(event, objects) => state.queue.observe(event, objects, now),
             QueueMessage::Hold(uid) => state.queue.hold(&uid, now),
             QueueMessage::Release { pod, release } => state.queue.release(&pod, release, now),

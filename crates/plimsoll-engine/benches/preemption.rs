@@ -11,8 +11,7 @@ use plimsoll_engine::{Engine, Outcome, Step};
 use plimsoll_framework::Profile;
 use plimsoll_model::testing::{PodBuilder, node, pod};
 use plimsoll_model::{
-    Change, Delta, DisruptionBudget, LabelSelector, Moment, ObjectName, Pod, ResourceVersion, Seq,
-    TopologySpreadConstraint, Uid, WhenUnsatisfiable,
+    Change, Delta, DisruptionBudget, LabelSelector, Moment, ObjectName, Pod, ResourceVersion, Seq, Uid,
 };
 
 const NODES: usize = 5000;
@@ -74,9 +73,7 @@ fn budget(at: usize) -> DisruptionBudget {
         name: ObjectName::new("default", format!("b{at}")),
         uid: Uid::new(format!("b{at}")),
         resource_version: ResourceVersion::new(1),
-        selector: Some(LabelSelector::of_labels(
-            [("app", app.as_str())].into_iter().collect(),
-        )),
+        selector: Some(LabelSelector::of_labels([("app", app.as_str())].into_iter().collect())),
         disruptions_allowed: 0,
         disrupted_pods: Vec::new(),
     }
@@ -88,13 +85,9 @@ fn preemptor(cpu: &str) -> PodBuilder {
 
 fn spread(builder: PodBuilder) -> PodBuilder {
     builder.label("app", "app1").with(|pod| {
-        pod.spec.topology_spread_constraints = vec![TopologySpreadConstraint {
-            max_skew: 100,
-            topology_key: "zone".into(),
-            when_unsatisfiable: WhenUnsatisfiable::DoNotSchedule,
-            label_selector: Some(LabelSelector::of_labels([("app", "app1")].into_iter().collect())),
-            ..TopologySpreadConstraint::default()
-        }];
+        let constraint = r#"{"maxSkew":100,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule",
+            "labelSelector":{"matchLabels":{"app":"app1"}}}"#;
+        pod.spec.topology_spread_constraints = serde_json::from_str(constraint).into_iter().collect();
     })
 }
 
@@ -103,9 +96,21 @@ fn attempts(c: &mut Criterion) {
     group.sample_size(20);
     let cases: [(&str, usize, Arc<Pod>); 4] = [
         ("victims_are_found", 0, Arc::new(preemptor("2").build())),
-        ("victims_are_found_under_budgets", BUDGETS, Arc::new(preemptor("2").build())),
-        ("victims_are_found_with_spreading", 0, Arc::new(spread(preemptor("2")).build())),
-        ("nobody_is_less_important", 0, Arc::new(preemptor("2").priority(0).build())),
+        (
+            "victims_are_found_under_budgets",
+            BUDGETS,
+            Arc::new(preemptor("2").build()),
+        ),
+        (
+            "victims_are_found_with_spreading",
+            0,
+            Arc::new(spread(preemptor("2")).build()),
+        ),
+        (
+            "nobody_is_less_important",
+            0,
+            Arc::new(preemptor("2").priority(0).build()),
+        ),
     ];
     for (name, budgets, pod) in cases {
         let mut engine = cluster(budgets);

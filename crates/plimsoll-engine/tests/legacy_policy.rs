@@ -151,7 +151,9 @@ impl Cluster {
 }
 
 fn of_filters(message: &str) -> String {
-    let (said, _) = message.split_once(" no new claims to deallocate, preemption: ").unwrap();
+    let (said, _) = message
+        .split_once(" no new claims to deallocate, preemption: ")
+        .unwrap();
     said.to_owned()
 }
 

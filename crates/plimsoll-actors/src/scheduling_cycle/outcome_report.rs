@@ -13,6 +13,7 @@ use plimsoll_telemetry::AttemptResult;
 
 use super::SchedulingCycleState;
 use crate::event_recorder::{PodEvent, RecorderMessage};
+use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
 
 impl SchedulingCycleState {
@@ -79,6 +80,10 @@ impl SchedulingCycleState {
             }
         };
         self.settle(pod, back);
+        if let Some(at) = diagnosis.retry_at {
+            let uid = pod.uid.clone();
+            self.queue.tell(QueueMessage::RetryAt { uid, at });
+        }
         let (message, nominate) = (&diagnosis.message, &diagnosis.nominate);
         self.explain(pod, FailureReason::Unschedulable, message, nominate, now);
     }

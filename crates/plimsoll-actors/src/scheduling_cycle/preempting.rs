@@ -135,8 +135,9 @@ impl SchedulingCycleState {
         self.ready();
     }
 
-    /// A preemption is over: these pods are named by one plan less.
-    pub(super) fn take_end_of_preemption(&mut self, named: &[Uid], _spared: &[Uid]) {
+    /// A preemption is over: these pods are named by one plan less, and who was spared uses up no budget.
+    pub(super) fn take_end_of_preemption(&mut self, named: &[Uid], spared: &[Uid]) {
+        self.engine.eviction_failed(spared);
         for uid in named {
             self.concerned.forget(uid);
         }

@@ -15,6 +15,7 @@ mod holding;
 mod many;
 mod matching;
 mod reconfigured;
+mod retrying;
 mod waiting;
 mod waking;
 mod without_early_pops;

@@ -1,3 +1,5 @@
+mod properties;
+
 use plimsoll_client::{NotSent, PatchReply, PodRead, RemovalReply};
 use plimsoll_engine::{Removal, Victim};
 use plimsoll_model::PodCondition;
