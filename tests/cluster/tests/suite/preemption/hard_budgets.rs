@@ -65,8 +65,8 @@ fn under_the_hard_policy_a_pod_waits_rather_than_break_a_budget() -> anyhow::Res
         assert!(why.contains("preemption: "), "{why}");
         cluster.pod_changes_heard_by_scheduler().await?;
         assert_eq!(removed(cluster), names([]));
-        // Another of the set comes up, and now one may go.
-        cluster.create_nodes([node("n1").cpu("2")]).await?;
+        // Another of the set comes up where the preemptor cannot go, and now one may go.
+        cluster.create_nodes([node("n1").cpu("2").unschedulable()]).await?;
         cluster.create_running_pods([guarded(1)]).await?;
         cluster.bound("preemptor-0").await?;
         let evicted = cluster.pod_requests()?;
@@ -102,7 +102,7 @@ fn under_the_hard_policy_a_crowd_of_preemptors_uses_a_budget_up_and_stops_there(
 
         // Two replacements come up elsewhere: two more may go.
         cluster
-            .create_nodes((10..12).map(|i| node(&format!("n{i}")).cpu("2")))
+            .create_nodes((10..12).map(|i| node(&format!("n{i}")).cpu("2").unschedulable()))
             .await?;
         cluster.create_running_pods((10..12).map(guarded)).await?;
         let five = |state: &State| (preemptors_bound(state) >= 5).then_some(());
