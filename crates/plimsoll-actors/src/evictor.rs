@@ -16,6 +16,7 @@ use plimsoll_queue::Release;
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::preemptions::{Ending, Preemptions, Said};
@@ -28,6 +29,7 @@ use crate::trace_context::TraceContext;
 
 use self::request::Request;
 
+pub(crate) use self::preemptions::PAUSE;
 pub use self::preemptions::Sight;
 pub use self::request::Answer;
 
@@ -69,7 +71,10 @@ impl Summary for EvictorMessage {
             Self::Preempt { plan, rejected, .. } => {
                 let victims: Vec<&str> = plan.victims.iter().map(|victim| victim.pod.uid.as_str()).collect();
                 let (preemptor, node, rejected) = (&plan.preemptor.name, &plan.node, rejected.len());
-                format!("Preempt {preemptor} node={node} victims={} rejected={rejected}", victims.join(","))
+                format!(
+                    "Preempt {preemptor} node={node} victims={} rejected={rejected}",
+                    victims.join(",")
+                )
             }
             Self::Seen(sights) => format!("Seen {}", sights.len()),
             Self::Answered { uid, answer, .. } => match answer.as_ref() {
@@ -119,6 +124,7 @@ pub struct EvictorState {
     draining: Option<oneshot::Sender<()>>,
     alarm: Alarm,
     tasks: TaskTracker,
+    cancelled: CancellationToken,
 }
 
 impl EvictorState {
@@ -201,13 +207,15 @@ impl EvictorState {
             let client = self.parts.client.clone();
             let token = Arc::clone(&self.parts.token);
             let mailbox = self.parts.mailbox.clone();
+            let cancelled = self.cancelled.clone();
             self.tasks.spawn(async move {
                 // Answers on every path: the victim would otherwise wait for ever.
                 let performing = AssertUnwindSafe(request.perform(&client, &token)).catch_unwind();
-                let answer = performing.await.unwrap_or_else(|_| Request::lost(&request.what));
-                let answer = Box::new(answer);
-                let trace = TraceContext::of(&uid);
-                mailbox.tell(EvictorMessage::Answered { uid, answer, trace });
+                if let Some(performed) = cancelled.run_until_cancelled(performing).await {
+                    let answer = Box::new(performed.unwrap_or_else(|_| Request::lost(&request.what)));
+                    let trace = TraceContext::of(&uid);
+                    mailbox.tell(EvictorMessage::Answered { uid, answer, trace });
+                }
             });
         }
     }
@@ -228,6 +236,8 @@ impl EvictorState {
 
 impl Drop for EvictorState {
     fn drop(&mut self) {
+        // What is under way then has no answer, which the token knows.
+        self.cancelled.cancel();
         self.parts.metrics.preemption().under_way(0);
     }
 }
@@ -249,6 +259,7 @@ impl Actor for Evictor {
             draining: None,
             alarm: Alarm::default(),
             tasks: TaskTracker::new(),
+            cancelled: CancellationToken::new(),
         })
     }
 

@@ -10,7 +10,7 @@ mod children;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_client::{ApiClient, Clock, TermToken};
+use plimsoll_client::{ApiClient, Clock, RawPolicies, TermToken};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
@@ -99,6 +99,8 @@ pub struct TermParts {
     pub client: ApiClient,
     /// The warm cache.
     pub cache: Mailbox<CacheMessage>,
+    /// What the cache keeps of objects.
+    pub raw: RawPolicies,
     /// Who tells users.
     pub recorder: Mailbox<RecorderMessage>,
     /// Whose renewal depends on our answers.

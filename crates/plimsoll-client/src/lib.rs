@@ -36,7 +36,7 @@ pub use rate_limit::RateLimit;
 pub use removal::RemovalReply;
 pub use term_token::{TermToken, WriteUnderWay};
 pub use watch::{
-    DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
-    UndecodableObject, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_list,
+    DisruptionBudgets, Namespaces, Nodes, Pods, RawDemand, RawPolicies, ReplicaSets, ReplicationControllers, Services,
+    StatefulSets, UndecodableObject, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_list,
 };
 pub use write::{BindReply, ConditionPatch, NominationPatch, PatchReply, PodRead, PodStatusPatch};

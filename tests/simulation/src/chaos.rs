@@ -106,7 +106,10 @@ impl Chaos {
                 .map(|pod| format!("nobody was told why pod {pod} waits")),
         );
         problems.extend(invariants::violations(self.world.server()));
-        problems.extend(invariants::unplanned_removals(self.world.server(), &self.world.trace().lines()));
+        problems.extend(invariants::unplanned_removals(
+            self.world.server(),
+            &self.world.trace().lines(),
+        ));
         Outcome {
             seed: self.seed,
             problems,

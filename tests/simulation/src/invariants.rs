@@ -65,7 +65,10 @@ pub fn unplanned_removals(server: &ApiServer, trace: &[String]) -> Vec<String> {
         .filter(|write| !planned.contains(text(&write.object, "/metadata/uid").as_str()))
         .map(|write| {
             let name = text(&write.object, "/metadata/name");
-            format!("{} removed pod {name} at version {}, and no plan named it", write.user_agent, write.rv)
+            format!(
+                "{} removed pod {name} at version {}, and no plan named it",
+                write.user_agent, write.rv
+            )
         })
         .collect()
 }

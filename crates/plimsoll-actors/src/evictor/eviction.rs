@@ -94,12 +94,16 @@ pub(super) struct Eviction {
     most_tries: u32,
     /// The watch shows that the pod is gone.
     pub(super) gone: bool,
+    /// The API server said that the pod is gone, and from then on that counts although the watch shows it.
+    pub(super) believed_gone: Option<Moment>,
     /// It waits in line for its turn.
     pub(super) in_line: bool,
     /// Users have been told.
     told: bool,
     /// A removal was sent whose answer did not tell whether it was applied.
     maybe_removed: bool,
+    /// A removal was applied.
+    accepted: bool,
     /// Its status says why it goes.
     marked: bool,
     /// Its status will never say so.
@@ -121,10 +125,12 @@ impl Eviction {
             tries: 0,
             most_tries: if plan.asynchronous { TRIES } else { TRIES_IN_A_CYCLE },
             gone: false,
+            believed_gone: None,
             in_line: false,
             told: false,
             maybe_removed: false,
             marked: plan.removal == Removal::Delete && says_so(victim, &plan.preemptor),
+            accepted: false,
             unmarkable: false,
             after_read: Step::Remove,
             withdrawn: CancellationToken::new(),
@@ -146,7 +152,10 @@ impl Eviction {
 
     /// Whether the watch shows it on its way out, in a form in which its preemptor's next attempt knows it again.
     pub(super) fn is_seen_going(&self) -> bool {
-        let known_again = self.removal == Removal::Delete || is_marked(&self.victim) || self.unmarkable;
+        let known_again = self.believed_gone.is_some()
+            || self.removal == Removal::Delete
+            || is_marked(&self.victim)
+            || self.unmarkable;
         self.victim.is_terminating() && self.is_told() && known_again
     }
 
@@ -157,7 +166,7 @@ impl Eviction {
 
     /// Whether it may go although nobody wants it any more.
     pub(super) fn may_go(&self) -> bool {
-        self.maybe_removed || self.is_told() || matches!(self.stage, Stage::Asked(Step::Remove))
+        self.maybe_removed || self.accepted || self.is_told() || matches!(self.stage, Stage::Asked(Step::Remove))
     }
 
     /// Somebody wants it gone.
@@ -190,11 +199,15 @@ impl Eviction {
         if !pod.is_terminating() || !undecided {
             return None;
         }
+        let ours = self.accepted || self.maybe_removed;
         self.stage = match self.removal {
-            Removal::Evict if self.maybe_removed && !self.marked => Stage::Queued(Step::Mark),
+            Removal::Evict if ours && !self.marked && !self.unmarkable => match self.stage {
+                stage @ (Stage::Queued(Step::Mark) | Stage::Later(_, Step::Mark)) => stage,
+                _ => Stage::Queued(Step::Mark),
+            },
             _ => Stage::Removed,
         };
-        Some(self.maybe_removed)
+        Some(ours)
     }
 
     /// The request to send now.
@@ -295,6 +308,7 @@ impl Eviction {
     }
 
     fn told_to_go(&mut self) -> Finding {
+        self.accepted = true;
         self.tries = 0;
         self.stage = if self.removal == Removal::Evict && !self.marked {
             Stage::Queued(Step::Mark)
@@ -314,7 +328,8 @@ impl Eviction {
         }
     }
 
-    fn gone(&self) -> Finding {
+    fn gone(&mut self) -> Finding {
+        self.stage = Stage::Removed;
         Finding::Gone {
             ours: self.maybe_removed,
         }

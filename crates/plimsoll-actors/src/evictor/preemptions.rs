@@ -9,8 +9,9 @@ use plimsoll_model::{Moment, Pod, Timestamp, Uid};
 use super::eviction::{Eviction, Finding, Stage};
 use super::request::{Answer, Request};
 
-/// A preemption that was refused is not tried again at once: what refused it has not changed yet.
-const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// A preemption that was refused, or that the API server says has nobody to evict, is not tried again at once: what made it
+/// so has not changed yet.
+pub(crate) const PAUSE: Duration = Duration::from_secs(1);
 
 /// What the columns show of a pod that preemptions have to do with.
 #[derive(Debug, Clone)]
@@ -214,14 +215,15 @@ impl Preemptions {
                 if ours {
                     tell(eviction, said);
                 }
-                self.victim_gone(uid, now, said);
-                return;
+                // The watch will show it; should it not, that it is gone is believed all the same, but not at once.
+                eviction.believed_gone = Some(now + PAUSE);
+                self.due.insert((now + PAUSE, uid.clone()));
             }
             Finding::Stays(why) => {
                 for preemptor in eviction.wanted_by.clone() {
                     self.fail(&preemptor, &why, now, said);
                 }
-                return;
+                return self.forget_unwanted(uid);
             }
             Finding::NotSent => {}
         }
@@ -239,6 +241,9 @@ impl Preemptions {
             let Some((_, uid)) = self.due.pop_first() else { break };
             if let Some(eviction) = self.evictions.get_mut(&uid) {
                 eviction.wake(now);
+                if eviction.believed_gone.is_some_and(|at| at <= now) {
+                    self.victim_gone(&uid, now, said);
+                }
                 self.schedule(&uid);
             }
             if self
@@ -380,7 +385,7 @@ impl Preemptions {
         if !open.asynchronous {
             return self.close(uid, Ending::Failed, said);
         }
-        let until = now + PAUSE_AFTER_FAILURE;
+        let until = now + PAUSE;
         open.failed_until = Some(until);
         self.due.insert((until, uid.clone()));
         let victims = std::mem::take(&mut open.victims);

@@ -9,7 +9,7 @@ use plimsoll_model::{Change, Delta, Moment, Pod, Uid};
 use plimsoll_queue::PoppedPod;
 
 use super::SchedulingCycleState;
-use crate::evictor::{EvictorMessage, Sight};
+use crate::evictor::{EvictorMessage, PAUSE, Sight};
 use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
 
@@ -117,7 +117,8 @@ impl SchedulingCycleState {
     }
 
     /// The pod that made its cycle wait for its victims goes back. An error is told as kube-scheduler tells one of its
-    /// post-filters, and the pod is then nominated no more than before.
+    /// post-filters, the pod is then nominated no more than before, and it
+    /// is tried again after a pause.
     pub(super) fn take_execution(&mut self, preemptor: &Uid, result: Result<(), String>, now: Moment) {
         let Some(awaited) = self.awaited.take_if(|awaited| awaited.popped.pod.uid == *preemptor) else {
             return;
@@ -129,6 +130,7 @@ impl SchedulingCycleState {
                 self.engine.preemption_failed(&awaited.popped.pod);
                 diagnosis.message = format!("{} preemption: {error}", diagnosis.message);
                 diagnosis.nominate = plimsoll_engine::Nomination::Keep;
+                diagnosis.retry_at = Some(now + PAUSE);
             }
         }
         self.conclude_unschedulable(&awaited.popped.pod, diagnosis, now);

@@ -142,7 +142,7 @@ async fn force<K: CachedKind>(parts: &TermParts, seen: &Versions, wanted: &Versi
 
 async fn watch_shortly<K: CachedKind>(parts: &TermParts, from: ResourceVersion) -> Result<(), BarrierError> {
     let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
-    let watching = async move { force_progress::<K>(&parts.client, from, &sink).await };
+    let watching = async move { force_progress::<K>(&parts.client, from, &parts.raw, &sink).await };
     let feeding = watch_feed::feed(batches, parts.cache.clone(), K::message);
     let (watched, ()) = futures::future::join(watching, feeding).await;
     watched.map(drop)
@@ -150,7 +150,7 @@ async fn watch_shortly<K: CachedKind>(parts: &TermParts, from: ResourceVersion) 
 
 async fn list<K: CachedKind>(parts: &TermParts, seen: ResourceVersion) -> Result<(), BarrierError> {
     tracing::info!(kind = K::NAME, %seen, "The watch gets no further; listing");
-    let batch = consistent_list::<K>(&parts.client, seen).await?;
+    let batch = consistent_list::<K>(&parts.client, seen, &parts.raw).await?;
     parts.cache.tell(K::message(batch, Credit::none()));
     Ok(())
 }

@@ -142,11 +142,12 @@ impl Engine {
         for pod in &plan.clear_nominations {
             self.nominations.remove(&pod.uid);
         }
-        let there: Vec<_> = self
-            .ledger
-            .guests_below(&plan.node, plan.preemptor.priority())
-            .collect();
         let window = terms.and_then(|terms| terms.loop_window);
+        let priority = plan.preemptor.priority();
+        let there: Vec<_> = match window {
+            Some(_) => self.ledger.guests_below(&plan.node, priority).collect(),
+            None => Vec::new(),
+        };
         self.memory
             .note(plan, there.iter().map(|guest| guest.pod.as_ref()), window, now);
     }

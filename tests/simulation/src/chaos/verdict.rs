@@ -46,7 +46,9 @@ pub(super) fn behind_lower(world: &World) -> Vec<String> {
             let rooms = rooms(&others, &nodes);
             let node = nodes.iter().find(|node| fits(pod, node, &rooms))?;
             let (pod, node) = (text(&pod["metadata"]["name"]), text(&node["metadata"]["name"]));
-            Some(format!("pod {pod} waits although only pods of lower priority are in its way on node {node}"))
+            Some(format!(
+                "pod {pod} waits although only pods of lower priority are in its way on node {node}"
+            ))
         })
         .collect()
 }

@@ -37,6 +37,7 @@ pub(super) enum Step {
     Drop(usize),
     Activate(usize),
     Hold(usize),
+    RetryAfter(usize, u64),
     Release(usize, Release),
     Pass(u64),
     Tick,
@@ -67,6 +68,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         1 => some.clone().prop_map(Step::Drop),
         1 => some.clone().prop_map(Step::Activate),
         2 => some.clone().prop_map(Step::Hold),
+        1 => (some.clone(), 1..9_000u64).prop_map(|(pod, time)| Step::RetryAfter(pod, time)),
         2 => (some, release()).prop_map(|(pod, release)| Step::Release(pod, release)),
         4 => (0..4_000u64).prop_map(Step::Pass),
         4 => Just(Step::Tick),
@@ -283,6 +285,7 @@ impl World {
             Step::Drop(number) => self.end(number, Outcome::Dropped),
             Step::Activate(number) => self.activate(number),
             Step::Hold(number) => self.hold(number),
+            Step::RetryAfter(number, milliseconds) => self.retry_after(number, Duration::from_millis(milliseconds)),
             Step::Release(number, release) => self.release(number, release),
             Step::Pass(milliseconds) => self.f.pass(Duration::from_millis(milliseconds)),
             Step::Tick => self.tick(),
@@ -427,6 +430,21 @@ impl World {
         self.f.queue.hold(&self.known[at].pod.uid, self.f.now);
         let ready = [Place::Active, Place::Backoff, Place::ErrorBackoff].map(Some);
         assert!(!ready.contains(&self.place(at)), "a held pod is about to be popped");
+    }
+
+    fn retry_after(&mut self, number: usize, time: Duration) {
+        let Some(at) = self.choose(number, |known| known.pending && known.attempt.is_none()) else {
+            return;
+        };
+        let uid = self.known[at].pod.uid.clone();
+        self.f.queue.retry_at(&uid, self.f.now + time);
+        self.f.pass(time);
+        self.tick();
+        let parked = matches!(self.place(at), Some(Place::Unschedulable | Place::Gated));
+        assert!(
+            !parked || self.gate_holds(&self.known[at].pod),
+            "a pod is parked past the moment at which it was to be tried"
+        );
     }
 
     fn release(&mut self, number: usize, release: Release) {

@@ -35,7 +35,13 @@ fn some_of(most: usize) -> impl Strategy<Value = BTreeSet<usize>> {
 
 fn step() -> impl Strategy<Value = Step> {
     let removal = prop_oneof![Just(Removal::Delete), Just(Removal::Evict)];
-    let open = (0..PREEMPTORS, some_of(VICTIMS), some_of(PREEMPTORS), removal, prop::bool::weighted(0.8));
+    let open = (
+        0..PREEMPTORS,
+        some_of(VICTIMS),
+        some_of(PREEMPTORS),
+        removal,
+        prop::bool::weighted(0.8),
+    );
     prop_oneof![
         3 => open.prop_map(|(preemptor, victims, lower, removal, asynchronous)| Step::Open {
             preemptor, victims, lower, removal, asynchronous,
@@ -57,15 +63,24 @@ fn answer(what: &What, victim: &Arc<Pod>, kind: u8) -> Answer {
         What::Mark(_) => Answer::Marked(match kind % 7 {
             0 => PatchReply::NotFound,
             1 => PatchReply::Conflict { message: message() },
-            2 => PatchReply::Refused { code: 403, message: message() },
+            2 => PatchReply::Refused {
+                code: 403,
+                message: message(),
+            },
             3 => PatchReply::Throttled { retry_after },
-            4 => PatchReply::Unknown { code: None, error: message() },
+            4 => PatchReply::Unknown {
+                code: None,
+                error: message(),
+            },
             _ => PatchReply::Patched,
         }),
         What::Delete | What::Evict => Answer::Removed(match kind % 8 {
             0 => RemovalReply::NotFound,
             1 => RemovalReply::Conflict { message: message() },
-            2 => RemovalReply::Refused { code: 403, message: message() },
+            2 => RemovalReply::Refused {
+                code: 403,
+                message: message(),
+            },
             3 => RemovalReply::Throttled { retry_after },
             4 => RemovalReply::Unknown { error: message() },
             5 => RemovalReply::Forbidden { message: message() },
@@ -155,6 +170,10 @@ impl Office {
             asynchronous,
             ..plan(&preemptor, &victims)
         };
+        // One that was told to go for a plan that is over may be told so again for the next.
+        for victim in &plan.victims {
+            self.told.remove(&victim.pod.uid);
+        }
         self.desk.open(&plan);
         // What was said of an earlier plan comes before.
         self.listen_to_the_old(&preemptor.uid);

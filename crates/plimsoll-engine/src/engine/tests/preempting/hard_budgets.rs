@@ -130,6 +130,18 @@ fn an_eviction_that_failed_or_that_nobody_hears_of_any_more_does_not_count() {
 }
 
 #[test]
+fn another_configuration_counts_from_the_next_attempt_on() {
+    let mut cluster = Cluster::with_nodes(profile(), &["n1"]);
+    cluster.set_budget("b", "web", 0, &[]);
+    cluster.run(web("guarded", "n1"));
+    cluster.reconfigure(hard());
+    assert_eq!(cluster.refuse_built(wanting("p")).preemption, None);
+    cluster.reconfigure(profile());
+    let plan = cluster.refuse_built(wanting("p")).preemption.unwrap();
+    assert_eq!((plan.removal, victims(&plan)), (Removal::Delete, vec!["guarded"]));
+}
+
+#[test]
 fn a_pod_with_several_budgets_stays() {
     let mut cluster = Cluster::with_nodes(hard(), &["n1"]);
     cluster.set_budget("b", "web", 5, &[]);

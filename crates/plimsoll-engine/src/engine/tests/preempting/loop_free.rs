@@ -155,6 +155,16 @@ fn on_a_node_that_is_full_of_pods_the_loop_of_two_schedulers_ends() {
 }
 
 #[test]
+fn what_is_remembered_outlives_another_configuration() {
+    let (p, w) = (wanting("p"), filling("w", "n1"));
+    let mut cluster = undone(loop_free(), &p, &w);
+    cluster.reconfigure(loop_free());
+    assert_eq!(cluster.refuse(&p).preemption, None);
+    cluster.reconfigure(profile());
+    assert_eq!(chosen(&cluster.refuse(&p)), ("n1", vec!["w"]));
+}
+
+#[test]
 fn what_is_remembered_is_lost_with_the_engine() {
     let (p, w) = (wanting("p"), filling("w", "n1"));
     drop(undone(loop_free(), &p, &w));
