@@ -1,5 +1,8 @@
 //! Pods placed per second, and what each costs.
 
+pub mod preemption;
+pub mod server;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -69,7 +72,7 @@ pub async fn measure(
     limit: Duration,
 ) -> anyhow::Result<Measured> {
     let client = control_plane.client(&User::admin()).await?;
-    reset(&client).await?;
+    Box::pin(reset(&client)).await?;
     let zone = |i: usize| format!("zone-{}", i % 3);
     let all_nodes = (0..nodes).map(|i| {
         node(&format!("n{i}"))
