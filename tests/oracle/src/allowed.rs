@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::case::Case;
+use crate::preemption::{PreemptionAnswer, PreemptionCase};
 use crate::search::{SearchAnswer, SearchCase};
 
 mod hints;
@@ -100,6 +101,33 @@ pub fn allowed_search(case: &SearchCase, upstream: &SearchAnswer) -> Option<&'st
         .find(|allowed| (allowed.applies)(case, upstream))
 }
 
+/// An intended difference in who has to go.
+#[derive(Debug, Clone, Copy)]
+pub struct AllowedPreemption {
+    /// What docs/differences.md says of it, word for word.
+    pub line: &'static str,
+    applies: fn(&PreemptionCase, &PreemptionAnswer) -> bool,
+}
+
+/// Every intended difference in who has to go.
+pub const ALLOWED_PREEMPTIONS: [AllowedPreemption; 2] = [
+    AllowedPreemption {
+        line: ALLOWED[0].line,
+        applies: |case, _| sums_wrap(&case.0),
+    },
+    AllowedPreemption {
+        line: WHOLE_PODS,
+        applies: |case, _| resizes_whole_pods_behind_their_gate(&case.0, &case.0.pods),
+    },
+];
+
+/// The intended difference that a preemption shows, if it does.
+pub fn allowed_preemption(case: &PreemptionCase, upstream: &PreemptionAnswer) -> Option<&'static AllowedPreemption> {
+    ALLOWED_PREEMPTIONS
+        .iter()
+        .find(|allowed| (allowed.applies)(case, upstream))
+}
+
 /// Whether amounts that are added up somewhere leave 64 bits: those of a node's pods, the pod and those nominated to the
 /// node; or within one pod.
 fn sums_wrap(case: &Case) -> bool {
@@ -160,6 +188,7 @@ mod tests {
         let document = include_str!("../../../docs/differences.md");
         let lines = ALLOWED.iter().map(|allowed| allowed.line);
         let lines = lines.chain(ALLOWED_SEARCHES.iter().map(|allowed| allowed.line));
+        let lines = lines.chain(ALLOWED_PREEMPTIONS.iter().map(|allowed| allowed.line));
         for line in lines.chain(ALLOWED_HINTS.iter().map(|allowed| allowed.line)) {
             assert!(document.contains(&format!("| {line} |")), "{line}");
         }
