@@ -1,4 +1,3 @@
-use std::ops::Range;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -11,12 +10,15 @@ use plimsoll_model::{Moment, Pod, Seq};
 
 use crate::nominations::Contender;
 use crate::plan::Plan;
+pub(crate) use dry_run::LiveFilters;
+pub(crate) use post_filtering::PostFiltering;
 
 mod contested;
+mod dry_run;
 mod explain;
-mod post_filter;
+mod post_filtering;
 mod sampling;
-mod scoring;
+pub(crate) mod scoring;
 
 /// Which nodes a filter pass looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +64,7 @@ pub(crate) struct Cycle {
     one_node: Verdicts,
     tally: HashMap<Verdict, usize, FixedState>,
     scoring: scoring::Buffers,
+    pub(crate) post_filtering: PostFiltering,
 }
 
 impl Cycle {
@@ -85,6 +88,7 @@ impl Cycle {
             one_node: Verdicts::default(),
             tally: HashMap::with_hasher(FixedState::default()),
             scoring: scoring::Buffers::default(),
+            post_filtering: PostFiltering::default(),
         }
     }
 
@@ -94,6 +98,7 @@ impl Cycle {
         self.plan = plan;
         self.begun_at = now;
         self.awaits = None;
+        self.post_filtering = PostFiltering::default();
         self.state = CycleState::new();
     }
 
@@ -221,7 +226,7 @@ impl Cycle {
     /// Runs the filters with these numbers, those that are not to be skipped.
     fn run_filters(
         &self,
-        filters: Range<usize>,
+        filters: impl IntoIterator<Item = usize>,
         verdicts: &mut Verdicts,
         columns: &Columns,
         now: Moment,

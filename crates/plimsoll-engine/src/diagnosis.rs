@@ -18,6 +18,8 @@ pub struct Diagnosis {
     pub judged_at: Seq,
     /// There are no nodes: the pod returns with error backoff, and nothing is logged as an error.
     pub no_nodes: bool,
+    /// Preemption was tried, whatever came of it.
+    pub preemption_tried: bool,
     /// Whom to evict so that the pod gets room on the node that it is nominated to.
     pub preemption: Option<PreemptionPlan>,
 }

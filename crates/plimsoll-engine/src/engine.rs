@@ -21,6 +21,8 @@ mod attempt;
 mod claiming;
 mod membership;
 mod permitting;
+mod post_filtering;
+mod preempting;
 mod reconfigure;
 mod sampling;
 mod settling;

@@ -25,6 +25,8 @@ pub(crate) struct Ledger {
     pods: HashMap<Uid, Entry, FixedState>,
     columns: Columns,
     order: NodeOrder,
+    /// Who counts on each node, in the order in which they came.
+    guests: HashMap<CompactString, Vec<Uid>, FixedState>,
     counted: usize,
 }
 
@@ -37,13 +39,24 @@ struct Entry {
 
 struct Hold {
     claim: ClaimId,
+    pod: Arc<Pod>,
     place: Place,
 }
 
 #[derive(Clone, PartialEq, Eq)]
 struct Place {
     node: CompactString,
-    footprint: Footprint,
+    footprint: Arc<Footprint>,
+}
+
+/// A pod that counts on a node.
+#[derive(Debug, Clone)]
+pub(crate) struct Guest {
+    pub(crate) pod: Arc<Pod>,
+    /// The claim by which it counts there while the watch shows no node.
+    pub(crate) claim: Option<ClaimId>,
+    /// What it adds to the columns.
+    pub(crate) footprint: Arc<Footprint>,
 }
 
 impl Ledger {
@@ -86,6 +99,20 @@ impl Ledger {
 
     pub(crate) fn claim_of(&self, uid: &Uid) -> Option<ClaimId> {
         self.pods.get(uid)?.hold.as_ref().map(|hold| hold.claim)
+    }
+
+    /// The pods below a priority that count on a node, in the order in which they came.
+    pub(crate) fn guests_below(&self, node: &str, priority: i32) -> impl Iterator<Item = Guest> {
+        let entries = self.guests.get(node).into_iter().flatten();
+        let entries = entries.filter_map(|uid| self.pods.get(uid));
+        entries.filter_map(move |entry| entry.guest_below(priority))
+    }
+
+    /// The disruption budgets of a namespace, by name.
+    pub(crate) fn budgets_in(&self, namespace: &str) -> impl Iterator<Item = &Arc<DisruptionBudget>> {
+        let from = ObjectName::new(namespace, "");
+        let budgets = self.budgets.range(from..).map(|(_, budget)| budget);
+        budgets.take_while(move |budget| budget.name.namespace == namespace)
     }
 
     pub(crate) fn set_node(&mut self, node: &Arc<Node>) {
@@ -157,13 +184,14 @@ impl Ledger {
     }
 
     /// Lets a claim hold room for the pod; it counts only after `recount`.
-    pub(crate) fn hold(&mut self, pod: &Pod, claim: ClaimId, node: CompactString) {
+    pub(crate) fn hold(&mut self, pod: &Arc<Pod>, claim: ClaimId, node: CompactString) {
         let entry = self.pods.entry(pod.uid.clone()).or_default();
         entry.hold = Some(Hold {
             claim,
+            pod: Arc::clone(pod),
             place: Place {
                 node,
-                footprint: Footprint::of(pod),
+                footprint: Arc::new(Footprint::of(pod)),
             },
         });
     }
@@ -180,13 +208,21 @@ impl Ledger {
         let Some(entry) = self.pods.get_mut(uid) else { return };
         let place = entry.place();
         if place != entry.counted {
-            if let Some(old) = entry.counted.take() {
+            let before = entry.counted.take();
+            if let Some(old) = &before {
                 self.columns.remove_pod(&old.node, &old.footprint);
                 self.counted -= 1;
             }
             if let Some(new) = &place {
                 self.columns.add_pod(&new.node, &new.footprint);
                 self.counted += 1;
+            }
+            let moved = before.as_ref().map(|old| &old.node) != place.as_ref().map(|new| &new.node);
+            if let Some(old) = before.filter(|_| moved) {
+                leave(&mut self.guests, &old.node, uid);
+            }
+            if let Some(new) = place.as_ref().filter(|_| moved) {
+                self.guests.entry(new.node.clone()).or_default().push(uid.clone());
             }
             entry.counted = place;
         }
@@ -200,6 +236,7 @@ impl Ledger {
         self.columns = Columns::new();
         self.order.forget_rows();
         self.counted = 0;
+        let arrivals = std::mem::take(&mut self.guests);
         for namespace in self.namespaces.values() {
             self.columns.set_namespace(namespace);
         }
@@ -217,16 +254,45 @@ impl Ledger {
             }
             self.recount(&uid);
         }
+        for (node, guests) in &mut self.guests {
+            if let Some(before) = arrivals.get(node) {
+                guests.sort_by_cached_key(|uid| before.iter().position(|guest| guest == uid).unwrap_or(usize::MAX));
+            }
+        }
+    }
+}
+
+fn leave(guests: &mut HashMap<CompactString, Vec<Uid>, FixedState>, node: &str, uid: &Uid) {
+    if let Some(there) = guests.get_mut(node) {
+        there.retain(|guest| guest != uid);
+        if there.is_empty() {
+            guests.remove(node);
+        }
     }
 }
 
 impl Entry {
+    fn guest_below(&self, priority: i32) -> Option<Guest> {
+        let place = self
+            .counted
+            .as_ref()
+            .filter(|place| place.footprint.priority < priority)?;
+        let claimed = || self.hold.as_ref().map(|hold| &hold.pod);
+        let pod = self.pod.as_ref().or_else(claimed)?;
+        let claim = self.hold.as_ref().filter(|_| pod.node_name().is_none());
+        Some(Guest {
+            pod: Arc::clone(pod),
+            claim: claim.map(|hold| hold.claim),
+            footprint: Arc::clone(&place.footprint),
+        })
+    }
+
     fn place(&self) -> Option<Place> {
         let shown = self.pod.as_deref().and_then(|pod| {
             let node = pod.spec.node_name.clone()?;
             (!pod.is_finished()).then(|| Place {
                 node,
-                footprint: Footprint::of(pod),
+                footprint: Arc::new(Footprint::of(pod)),
             })
         });
         let assigned = self.pod.as_deref().is_some_and(|pod| pod.node_name().is_some());

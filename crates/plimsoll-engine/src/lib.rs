@@ -34,6 +34,6 @@ pub use engine::{CacheSize, Engine};
 pub use notice::Notice;
 pub use outcome::{DropReason, Outcome, Placement, Step};
 pub use plimsoll_framework::Nomination;
-pub use preemption::{PreemptionPlan, Removal, Victim};
+pub use preemption::{Candidate, PreemptionPlan, Removal, Victim};
 pub use report::{ConditionReport, StatusReport, TransitionTime, event_note, status_report};
-pub use trial::{NodeTrial, PluginScores, Trial};
+pub use trial::{NodeTrial, PluginScores, PreemptionTrial, Trial};

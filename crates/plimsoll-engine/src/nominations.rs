@@ -7,7 +7,9 @@ use hashbrown::HashMap;
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::{Footprint, Pod, Uid};
 
-/// Pods that wait for room being made on a node: filters for others of no higher priority count them as if there.
+/// Pods that wait for room being made on a node: filters for others of no higher priority count them as if there. That is
+/// also why no two preemptions count on the same freed room: to a pod of the same or a lower priority the room that is being
+/// made is taken, and a pod of a higher priority that takes it ends the nomination.
 #[derive(Default)]
 pub(crate) struct Nominations {
     by_pod: HashMap<Uid, Nominated, FixedState>,
@@ -15,6 +17,7 @@ pub(crate) struct Nominations {
 }
 
 struct Nominated {
+    pod: Arc<Pod>,
     node: CompactString,
     priority: i32,
     footprint: Footprint,
@@ -30,7 +33,7 @@ pub(crate) struct Contender {
 impl Nominations {
     /// Follows an unassigned pod of ours: the node in its status counts; when neither this version nor the last names one,
     /// what was decided here stays.
-    pub(crate) fn observe(&mut self, old: Option<&Pod>, new: &Pod) {
+    pub(crate) fn observe(&mut self, old: Option<&Pod>, new: &Arc<Pod>) {
         let was_named = old.is_some_and(|old| old.status.nominated_node_name.is_some());
         match &new.status.nominated_node_name {
             Some(node) => self.set(new, node.clone()),
@@ -43,10 +46,11 @@ impl Nominations {
         }
     }
 
-    pub(crate) fn set(&mut self, pod: &Pod, node: CompactString) {
+    pub(crate) fn set(&mut self, pod: &Arc<Pod>, node: CompactString) {
         self.remove(&pod.uid);
         self.by_node.entry(node.clone()).or_default().push(pod.uid.clone());
         let nominated = Nominated {
+            pod: Arc::clone(pod),
             node,
             priority: pod.priority(),
             footprint: Footprint::of(pod),
@@ -74,6 +78,15 @@ impl Nominations {
         self.by_node
             .iter()
             .flat_map(|(node, uids)| uids.iter().map(move |uid| (uid, node.as_str())))
+    }
+
+    /// Pods below a priority that are nominated to a node, in the order in which they came to be.
+    pub(crate) fn below(&self, node: &str, priority: i32) -> impl Iterator<Item = &Arc<Pod>> {
+        let uids = self.by_node.get(node).into_iter().flatten();
+        let nominated = uids.filter_map(|uid| self.by_pod.get(uid));
+        nominated
+            .filter(move |nominated| nominated.priority < priority)
+            .map(|nominated| &nominated.pod)
     }
 
     /// Nominated pods of at least the pod's priority on nodes in `scope`.

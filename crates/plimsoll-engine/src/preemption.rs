@@ -1,5 +1,22 @@
 //! Making room for a pod by removing less important ones from a node.
+//!
+//! As kube-scheduler's `DefaultPreemption`: [`eligibility`] says whether the pod may have others evicted now; [`search`]
+//! goes through the nodes where that could help and tries each without its less important pods, which makes it a
+//! [`Candidate`] or adds a reason to the text; [`choice`] takes the candidate that hurts least; and what is then to be done
+//! outside is a [`PreemptionPlan`]. Nothing is changed here: the columns are put back after each node.
 
+mod budgets;
+mod candidate;
+mod choice;
+mod eligibility;
+mod importance;
 mod plan;
+mod search;
+mod sparing;
 
+pub use candidate::Candidate;
 pub use plan::{PreemptionPlan, Removal, Victim};
+
+pub(crate) use choice::choose;
+pub(crate) use eligibility::ineligible;
+pub(crate) use search::{Found, Search};

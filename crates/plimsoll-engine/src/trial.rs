@@ -1,7 +1,7 @@
 use compact_str::CompactString;
 use plimsoll_framework::Status;
 
-use crate::Diagnosis;
+use crate::{Candidate, Diagnosis};
 
 /// What a cycle would make of a pod, node by node: the same steps, nothing claimed and nothing remembered.
 ///
@@ -20,6 +20,17 @@ pub struct Trial {
     pub scores: Vec<PluginScores>,
     /// Why no node will do, when that is so.
     pub diagnosis: Option<Diagnosis>,
+}
+
+/// What preemption would do for a pod that no node will do for; see [`Trial`].
+///
+/// Every potential node is looked at, in the order of nodes, whatever the plugin's arguments say of fewer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreemptionTrial {
+    /// What would become of the attempt: its text, the nomination and the plan.
+    pub diagnosis: Diagnosis,
+    /// Every candidate, those that violate no budget first.
+    pub candidates: Vec<Candidate>,
 }
 
 /// What the filters make of one node.

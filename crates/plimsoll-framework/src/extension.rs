@@ -123,6 +123,24 @@ pub trait Filter: Plugin {
     fn judges_nodes_alone(&self) -> bool {
         false
     }
+
+    /// What the filter sees of the pods on nodes. Preemption tries nodes without some of their pods, and need not do more
+    /// than is seen.
+    fn pods_seen(&self) -> PodsSeen {
+        PodsSeen::Everything
+    }
+}
+
+/// What a filter sees of the pods on nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PodsSeen {
+    /// Nothing: what it says of a node is the same with any pods there.
+    Nothing,
+    /// How many there are on the node that it judges, and what they request together. Such a filter
+    /// [judges nodes alone](Filter::judges_nodes_alone).
+    Requests,
+    /// Anything, on any node.
+    Everything,
 }
 
 /// A filter that needs I/O over the nodes that passed all others, as HTTP extenders do.

@@ -35,8 +35,8 @@ pub use extender::{
 };
 pub use extension::{
     Bind, BindAction, CycleContext, EffectFilter, Extensions, Filter, GateStatus, Normalize, Permit, PermitOutcome,
-    Plugin, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
-    Prepare, QueueOrder, QueueSort, Reasons, Reserve, Restriction, Score,
+    Plugin, PodsSeen, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome, PreScore,
+    PreScoreOutcome, Prepare, QueueOrder, QueueSort, Reasons, Reserve, Restriction, Score,
 };
 pub use guard::guarded;
 pub use object_change::ObjectChange;

@@ -95,6 +95,16 @@ impl Verdicts {
         self.column.resize(capacity, Verdict::default());
     }
 
+    /// Starts over for one node, after a pass over one node that began with the same capacity. What was judged of others is
+    /// left as it is.
+    pub fn restart(&mut self, node: NodeIndex) {
+        self.feasible.clear();
+        self.feasible.insert(node);
+        if let Some(slot) = self.column.get_mut(node.as_usize()) {
+            *slot = Verdict::default();
+        }
+    }
+
     /// Nodes that no plugin has rejected so far.
     pub fn feasible(&self) -> &NodeSet {
         &self.feasible

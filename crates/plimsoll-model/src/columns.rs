@@ -21,6 +21,7 @@ mod pod_columns;
 mod pod_queries;
 mod pod_terms;
 mod port_columns;
+mod priority_levels;
 mod resource_columns;
 mod rows;
 mod selection;
@@ -158,6 +159,29 @@ impl Columns {
         pods.remove_pod(&spot, &footprint.class);
         self.touch(row);
         self.release_if_empty(row);
+    }
+
+    /// Takes what pods below a priority request off the sums of these nodes, and those pods off their counts of pods, for a
+    /// look at what would be free without them. All else still shows the pods. Until
+    /// [`bring_requests_back`](Self::bring_requests_back) with the same nodes and priority nothing else may change there.
+    pub fn set_requests_aside(&mut self, nodes: &NodeSet, below: i32) {
+        self.resources.change_below(nodes, below, -1);
+    }
+
+    /// Undoes [`set_requests_aside`](Self::set_requests_aside).
+    pub fn bring_requests_back(&mut self, nodes: &NodeSet, below: i32) {
+        self.resources.change_below(nodes, below, 1);
+    }
+
+    /// Adds what a pod requests to the sums of a node, and the pod to its count of pods; all else does not show it.
+    /// [`remove_requests`](Self::remove_requests) undoes it.
+    pub fn add_requests(&mut self, node: NodeIndex, footprint: &Footprint) {
+        self.resources.change_by_pod(node, footprint, 1);
+    }
+
+    /// Undoes [`add_requests`](Self::add_requests).
+    pub fn remove_requests(&mut self, node: NodeIndex, footprint: &Footprint) {
+        self.resources.change_by_pod(node, footprint, -1);
     }
 
     fn claim(&mut self, name: &str) -> NodeIndex {
@@ -307,6 +331,11 @@ impl Columns {
     /// How many pods there are.
     pub fn pod_count(&self) -> &[i64] {
         self.resources.pod_count()
+    }
+
+    /// How many pods below a priority there are.
+    pub fn pod_count_below(&self, node: NodeIndex, priority: i32) -> i64 {
+        self.resources.levels().pods_below(node, priority)
     }
 
     /// An extended or other scalar resource, if some node or pod names it.

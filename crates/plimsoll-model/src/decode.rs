@@ -22,6 +22,12 @@ pub struct DecodeError {
     source: serde_json::Error,
 }
 
+impl DecodeError {
+    pub(crate) fn of(kind: &'static str, source: serde_json::Error) -> Self {
+        Self { kind, source }
+    }
+}
+
 /// Just enough to tell which object something is, for those that can't be decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectMetaHead {

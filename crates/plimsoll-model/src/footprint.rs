@@ -14,6 +14,8 @@ pub struct Footprint {
     pub non_zero_memory: i64,
     /// Host ports of containers and sidecars.
     pub host_ports: SmallVec<[HostPort; 1]>,
+    /// Its priority: who may have it evicted.
+    pub priority: i32,
     /// How other pods see it.
     pub class: PodClass,
 }
@@ -27,6 +29,7 @@ impl Footprint {
             non_zero_cpu,
             non_zero_memory,
             host_ports: pod.host_ports().cloned().collect(),
+            priority: pod.priority(),
             class: PodClass::of(pod),
         }
     }

@@ -23,6 +23,7 @@ mod pod;
 mod pod_class;
 mod pod_pattern;
 mod quantity;
+mod raw;
 mod requests;
 mod resource_list;
 mod resource_version;
@@ -55,6 +56,7 @@ pub use pod::{
 pub use pod_class::{PodClass, PodTerm, TermKind};
 pub use pod_pattern::{PodPattern, PodQuery};
 pub use quantity::{ParseQuantityError, Quantity};
+pub use raw::{Raw, RawPolicy};
 pub use requests::{
     Amounts, DEFAULT_MEMORY_REQUEST, DEFAULT_MILLI_CPU_REQUEST, RequestOptions, ScalarAmounts, pod_requests,
 };

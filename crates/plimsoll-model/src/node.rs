@@ -1,9 +1,9 @@
 use compact_str::CompactString;
 
-use crate::{Amounts, Labels, ResourceVersion, Taint, Uid};
+use crate::{Amounts, Labels, Raw, ResourceVersion, Taint, Uid};
 
 /// A node as the scheduler sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Eq)]
 pub struct Node {
     /// Its name.
     pub name: CompactString,
@@ -21,6 +21,32 @@ pub struct Node {
     pub spec: NodeSpec,
     /// What it reports.
     pub status: NodeStatus,
+    /// The whole of it, where somebody needs that. It takes no part in equality.
+    pub raw: Option<Raw>,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            uid,
+            resource_version,
+            labels,
+            annotations_hash,
+            avoided_controllers,
+            spec,
+            status,
+            raw: _,
+        } = self;
+        *resource_version == other.resource_version
+            && *uid == other.uid
+            && *name == other.name
+            && *labels == other.labels
+            && *annotations_hash == other.annotations_hash
+            && *avoided_controllers == other.avoided_controllers
+            && *spec == other.spec
+            && *status == other.status
+    }
 }
 
 /// An entry of a node's annotation `scheduler.alpha.kubernetes.io/preferAvoidPods`.

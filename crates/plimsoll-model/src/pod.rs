@@ -3,7 +3,7 @@ use serde::Deserialize;
 
 use crate::decode::or_default;
 use crate::{
-    Affinity, HostPort, Labels, ObjectName, ResourceList, ResourceVersion, Timestamp, Toleration,
+    Affinity, HostPort, Labels, ObjectName, Raw, ResourceList, ResourceVersion, Timestamp, Toleration,
     TopologySpreadConstraint, Uid, VolumeKind,
 };
 
@@ -11,7 +11,7 @@ use crate::{
 pub(crate) const DEFAULT_SCHEDULER: &str = "default-scheduler";
 
 /// A pod as the scheduler sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Eq)]
 pub struct Pod {
     /// Namespace and name.
     pub name: ObjectName,
@@ -33,6 +33,36 @@ pub struct Pod {
     pub spec: PodSpec,
     /// What has become of it.
     pub status: PodStatus,
+    /// The whole of it, where somebody needs that. It takes no part in equality.
+    pub raw: Option<Raw>,
+}
+
+impl PartialEq for Pod {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            name,
+            uid,
+            resource_version,
+            generation,
+            labels,
+            creation_timestamp,
+            deletion_timestamp,
+            controller,
+            spec,
+            status,
+            raw: _,
+        } = self;
+        *resource_version == other.resource_version
+            && *uid == other.uid
+            && *name == other.name
+            && *generation == other.generation
+            && *labels == other.labels
+            && *creation_timestamp == other.creation_timestamp
+            && *deletion_timestamp == other.deletion_timestamp
+            && *controller == other.controller
+            && *spec == other.spec
+            && *status == other.status
+    }
 }
 
 impl Pod {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use plimsoll_config::{NodeAffinityArgs, PluginArgs};
 use plimsoll_framework::{
     Action, ClusterEvent, Code, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
-    Extensions, Filter, FilterPass, Normalize, Plugin, PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome,
-    QueueingHint, ReasonCode, Resolvability, Restriction, Score, Status,
+    Extensions, Filter, FilterPass, Normalize, Plugin, PodsSeen, PreFilter, PreFilterOutcome, PreScore,
+    PreScoreOutcome, QueueingHint, ReasonCode, Resolvability, Restriction, Score, Status,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{
@@ -138,6 +138,10 @@ impl Filter for NodeAffinity {
 
     fn judges_nodes_alone(&self) -> bool {
         true
+    }
+
+    fn pods_seen(&self) -> PodsSeen {
+        PodsSeen::Nothing
     }
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, code: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use plimsoll_config::Gate;
 use plimsoll_framework::{
     Action, ClusterEvent, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
-    Extensions, Filter, FilterPass, ObjectChange, Plugin, PreFilter, PreFilterOutcome, QueueingHint, ReasonCode,
-    Resolvability,
+    Extensions, Filter, FilterPass, ObjectChange, Plugin, PodsSeen, PreFilter, PreFilterOutcome, QueueingHint,
+    ReasonCode, Resolvability,
 };
 use plimsoll_model::{Node, Pod, PodSpec};
 use smallvec::{SmallVec, smallvec};
@@ -84,6 +84,10 @@ impl Filter for NodeDeclaredFeatures {
 
     fn judges_nodes_alone(&self) -> bool {
         true
+    }
+
+    fn pods_seen(&self) -> PodsSeen {
+        PodsSeen::Nothing
     }
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {

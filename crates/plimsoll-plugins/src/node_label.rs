@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_config::{NodeLabelArgs, PluginArgs, WeightedLabel};
 use plimsoll_framework::{
     Action, ClusterEvent, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
-    Extensions, Filter, FilterPass, MAX_NODE_SCORE, Plugin, QueueingHint, ReasonCode, Resolvability, Score,
+    Extensions, Filter, FilterPass, MAX_NODE_SCORE, Plugin, PodsSeen, QueueingHint, ReasonCode, Resolvability, Score,
 };
 use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex, NodeSet};
 use plimsoll_model::{Node, Pod};
@@ -91,6 +91,10 @@ impl Filter for NodeLabel {
 
     fn judges_nodes_alone(&self) -> bool {
         true
+    }
+
+    fn pods_seen(&self) -> PodsSeen {
+        PodsSeen::Nothing
     }
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_framework::{
     Action, ClusterEvent, CycleContext, CycleState, EnqueueExtensions, EventResource, Extensions, Filter, FilterPass,
-    Plugin, ReasonCode, Resolvability,
+    Plugin, PodsSeen, ReasonCode, Resolvability,
 };
 use plimsoll_model::columns::NodeSet;
 use smallvec::{SmallVec, smallvec};
@@ -46,6 +46,10 @@ impl Filter for NodeName {
 
     fn judges_nodes_alone(&self) -> bool {
         true
+    }
+
+    fn pods_seen(&self) -> PodsSeen {
+        PodsSeen::Nothing
     }
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use plimsoll_config::{Gate, NodeResourcesFitArgs, PluginArgs};
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome,
-    PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score,
+    Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PodsSeen, PreFilter,
+    PreFilterOutcome, PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Amounts, Pod, RequestOptions, is_extended_resource, pod_requests};
@@ -150,6 +150,10 @@ impl Filter for NodeResourcesFit {
 
     fn judges_nodes_alone(&self) -> bool {
         true
+    }
+
+    fn pods_seen(&self) -> PodsSeen {
+        PodsSeen::Requests
     }
 
     fn reasons(&self, _: CycleContext<'_>, state: &CycleState, code: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_framework::{
     Action, ClusterEvent, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource, Extensions, Filter,
-    FilterPass, ObjectChange, Plugin, QueueingHint, ReasonCode, Resolvability,
+    FilterPass, ObjectChange, Plugin, PodsSeen, QueueingHint, ReasonCode, Resolvability,
 };
 use plimsoll_model::{Effect, Node, Pod, Taint};
 use smallvec::{SmallVec, smallvec};
@@ -49,6 +49,10 @@ impl Filter for NodeUnschedulable {
 
     fn judges_nodes_alone(&self) -> bool {
         true
+    }
+
+    fn pods_seen(&self) -> PodsSeen {
+        PodsSeen::Nothing
     }
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use plimsoll_config::Gate;
 use plimsoll_framework::{
     Action, ClusterEvent, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
-    Extensions, Filter, FilterPass, Normalize, ObjectChange, Plugin, PreScore, PreScoreOutcome, QueueingHint,
+    Extensions, Filter, FilterPass, Normalize, ObjectChange, Plugin, PodsSeen, PreScore, PreScoreOutcome, QueueingHint,
     ReasonCode, Resolvability, Score,
 };
 use plimsoll_model::columns::{NodeClass, NodeIndex};
@@ -86,6 +86,10 @@ impl Filter for TaintToleration {
 
     fn judges_nodes_alone(&self) -> bool {
         true
+    }
+
+    fn pods_seen(&self) -> PodsSeen {
+        PodsSeen::Nothing
     }
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {

@@ -73,15 +73,15 @@ impl Cycle {
     }
 
     /// Runs filters with the contenders on their nodes for so long.
-    fn filter_with(
+    pub(super) fn filter_with(
         &self,
         contenders: &[Contender],
-        filters: Range<usize>,
+        filters: impl IntoIterator<Item = usize> + Clone,
         verdicts: &mut Verdicts,
         columns: &mut Columns,
         now: Moment,
     ) -> Result<(), String> {
-        if filters.clone().all(|filter| self.skip_filter[filter]) {
+        if filters.clone().into_iter().all(|filter| self.skip_filter[filter]) {
             return Ok(());
         }
         for contender in contenders {

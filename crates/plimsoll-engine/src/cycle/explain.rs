@@ -83,7 +83,7 @@ impl Cycle {
         self.tally.retain(|_, nodes| *nodes > 0);
     }
 
-    fn reasons(
+    pub(super) fn reasons(
         &self,
         filter: u8,
         verdict: Verdict,
@@ -130,6 +130,7 @@ impl Cycle {
             nominate: Nomination::Clear,
             judged_at: self.judged_at,
             no_nodes: false,
+            preemption_tried: false,
             preemption: None,
         }
     }

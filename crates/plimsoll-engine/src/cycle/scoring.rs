@@ -151,7 +151,7 @@ impl Cycle {
 }
 
 /// A number below `count`: the high half of a 64-bit draw times `count`.
-fn draw(ties: &mut ChaCha8Rng, count: usize) -> usize {
+pub(crate) fn draw(ties: &mut ChaCha8Rng, count: usize) -> usize {
     let scaled = (u128::from(ties.next_u64()) * count as u128) >> 64;
     usize::try_from(scaled).unwrap_or(0)
 }

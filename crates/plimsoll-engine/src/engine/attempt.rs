@@ -10,7 +10,7 @@ use crate::{Diagnosis, DropReason, Nomination, Notice, Outcome, Step};
 
 /// Where a cycle is.
 #[derive(Debug, Clone, Copy)]
-enum Stage {
+pub(super) enum Stage {
     /// Pre-filters.
     Look,
     /// Filters over whole columns.
@@ -19,6 +19,10 @@ enum Stage {
     Effects(Scope, usize),
     /// Who is left?
     Sift(Scope),
+    /// Nobody is: the post-filters have their try, one by one.
+    PostFilter,
+    /// Preemption has candidates: choose one.
+    Victims,
     /// Several are: score and choose.
     Rank,
     /// One is chosen: check it against what was held back, then claim it.
@@ -33,7 +37,7 @@ pub(super) struct Choice {
     pub(super) feasible: usize,
 }
 
-enum Flow {
+pub(super) enum Flow {
     Go(Stage),
     Wait(Effect),
     Done(Outcome),
@@ -119,6 +123,12 @@ impl Engine {
                 Nomination::Set(node) => self.nominations.set(&cycle.pod, node.clone()),
             }
         }
+        if let Outcome::Unschedulable(Diagnosis {
+            preemption: Some(plan), ..
+        }) = &outcome
+        {
+            self.settle_plan(plan);
+        }
         self.verdicts.extend(cycle.state.take_permit_verdicts());
         self.spare = Some(cycle);
         self.release_held(now, out);
@@ -132,6 +142,8 @@ impl Engine {
             Stage::Filter(scope) => self.filter(cycle, scope, now),
             Stage::Effects(scope, position) => self.effects(cycle, scope, position, now),
             Stage::Sift(scope) => self.sift(cycle, scope, now),
+            Stage::PostFilter => self.post_filter(cycle, now),
+            Stage::Victims => self.take_victims(cycle),
             Stage::Rank => self.rank(cycle, now),
             Stage::Settle(choice) => self.settle(cycle, choice, now, out),
         }
@@ -146,9 +158,9 @@ impl Engine {
             Look::Candidates => Flow::Go(Stage::Filter(self.first_scope(cycle))),
             Look::Rejected(status) => {
                 let columns = self.ledger.columns();
-                let mut diagnosis = cycle.explain_rejection(&status, columns);
-                cycle.post_filter(&mut diagnosis, Some(&status), columns, now);
-                Flow::Done(Outcome::Unschedulable(diagnosis))
+                let diagnosis = cycle.explain_rejection(&status, columns);
+                cycle.begin_post_filters(diagnosis, Some(status));
+                Flow::Go(Stage::PostFilter)
             }
             Look::Failed(message) => Flow::Done(failed(cycle, message)),
         }
@@ -228,9 +240,9 @@ impl Engine {
             (Scope::All, _, Some(_)) => Flow::Go(Stage::Rank),
             (Scope::All, _, None) => {
                 let columns = self.ledger.columns();
-                let mut diagnosis = cycle.explain(columns, now);
-                cycle.post_filter(&mut diagnosis, None, columns, now);
-                Flow::Done(Outcome::Unschedulable(diagnosis))
+                let diagnosis = cycle.explain(columns, now);
+                cycle.begin_post_filters(diagnosis, None);
+                Flow::Go(Stage::PostFilter)
             }
         }
     }
@@ -296,6 +308,7 @@ pub(super) fn no_nodes(cycle: &Cycle) -> Diagnosis {
         nominate: Nomination::Clear,
         judged_at: cycle.judged_at,
         no_nodes: true,
+        preemption_tried: false,
         preemption: None,
     }
 }

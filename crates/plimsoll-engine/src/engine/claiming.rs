@@ -175,6 +175,7 @@ fn turned_away(cycle: &Cycle, point: &str, status: &Status) -> Outcome {
         nominate: Nomination::Clear,
         judged_at: cycle.judged_at,
         no_nodes: false,
+        preemption_tried: false,
         preemption: None,
     })
 }

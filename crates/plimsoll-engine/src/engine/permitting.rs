@@ -81,6 +81,33 @@ impl Engine {
         self.fail_waiting(id, failure, now, out);
     }
 
+    /// Lets a claim go whose pod is a victim of preemption, if nothing has been sent for it yet: then no API call is needed,
+    /// and its room is free at once. Whether that was so.
+    pub fn reject_for_preemption(&mut self, id: ClaimId, now: Moment, out: &mut Vec<Notice>) -> bool {
+        let Some(record) = self.records.get(id) else {
+            return false;
+        };
+        let message = if !record.permits.is_empty() {
+            "waiting on permit for pod: preempted".to_owned()
+        } else if record.pre_bind_under_way {
+            let plugin = record.plan.profile.pre_bind.get(record.next_pre_bind - 1);
+            let name = plugin.map_or("", |plugin| plugin.name());
+            format!("running PreBind plugin {name:?}: preempted by DefaultPreemption")
+        } else {
+            return false;
+        };
+        let failure = Failure {
+            reason: FailureReason::SchedulerError,
+            message,
+            plugins: Vec::new(),
+            pending_plugins: Vec::new(),
+            judged_at: record.judged_at,
+        };
+        self.fail_waiting(id, failure, now, out);
+        self.heed_verdicts(now, out);
+        true
+    }
+
     /// Lets plugins see for whom the claim waits at Permit, if it does.
     pub(super) fn show_waiting(&mut self, id: ClaimId) {
         let Some(record) = self.records.get(id).filter(|record| !record.permits.is_empty()) else {

@@ -3,9 +3,10 @@ use std::sync::Arc;
 use plimsoll_model::{Moment, Pod};
 
 use super::Engine;
-use super::attempt::no_nodes;
+use super::attempt::{Flow, Stage, no_nodes};
+use crate::Outcome;
 use crate::cycle::{Cycle, Look, Scope};
-use crate::trial::{NodeTrial, Trial};
+use crate::trial::{NodeTrial, PreemptionTrial, Trial};
 
 impl Engine {
     /// Tries the pod on every node without placing it; `None` when no profile has its `schedulerName`.
@@ -20,6 +21,35 @@ impl Engine {
             trial.failure = Some(message);
         }
         Some(trial)
+    }
+
+    /// Tries to make room for the pod without doing anything; `None` when some node will do for it as it is, when the attempt
+    /// fails, or when no profile has its `schedulerName`. As with [`Engine::try_out`] extenders are not asked.
+    pub fn preemption_trial(&mut self, pod: &Arc<Pod>, now: Moment) -> Option<PreemptionTrial> {
+        debug_assert!(!self.is_waiting(), "cycles are serial");
+        let plan = self.plan_for(pod).map(Arc::clone)?;
+        let mut cycle = Cycle::new(Arc::clone(pod), plan, now);
+        cycle.post_filtering.exhaustive = true;
+        let mut trial = Trial::default();
+        self.try_nodes(&mut cycle, &mut trial, now).ok()?;
+        cycle.begin_post_filters(trial.diagnosis?, trial.rejection);
+        let mut stage = Stage::PostFilter;
+        loop {
+            let flow = match stage {
+                Stage::Victims => self.take_victims(&mut cycle),
+                _ => self.post_filter(&mut cycle, now),
+            };
+            match flow {
+                Flow::Go(next) => stage = next,
+                Flow::Done(Outcome::Unschedulable(diagnosis)) => {
+                    return Some(PreemptionTrial {
+                        diagnosis,
+                        candidates: cycle.post_filtering.candidates,
+                    });
+                }
+                Flow::Done(_) | Flow::Wait(_) => return None,
+            }
+        }
     }
 
     fn try_nodes(&mut self, cycle: &mut Cycle, trial: &mut Trial, now: Moment) -> Result<(), String> {

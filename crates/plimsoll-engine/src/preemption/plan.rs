@@ -12,8 +12,10 @@ pub struct PreemptionPlan {
     pub preemptor: Arc<Pod>,
     /// Where; the pod is nominated to this node.
     pub node: CompactString,
-    /// Who has to go, the most important first. When `asynchronous`, those that are going already are left out.
+    /// Who has to go, the most important first; those that are going already are left out.
     pub victims: Vec<Victim>,
+    /// How many victims there are with those that are going already.
+    pub chosen: usize,
     /// Less important pods that were nominated to the node: their `status.nominatedNodeName` is to be cleared.
     pub clear_nominations: Vec<Arc<Pod>>,
     /// How the victims are removed.

@@ -2,8 +2,9 @@ use std::collections::BTreeMap;
 
 use compact_str::CompactString;
 
-use super::NodeIndex;
+use super::priority_levels::{Level, PriorityLevels};
 use super::sum_column::SumColumn;
+use super::{NodeIndex, NodeSet};
 use crate::requests::ScalarAmounts;
 use crate::{Allocatable, Footprint};
 
@@ -20,6 +21,7 @@ pub(super) struct ResourceColumns {
     pub(super) non_zero_cpu: SumColumn,
     pub(super) non_zero_memory: SumColumn,
     pod_count: Vec<i64>,
+    levels: PriorityLevels,
     scalars: BTreeMap<CompactString, Scalar>,
     /// The scalars that each node names, to take them out again.
     scalars_of_node: Vec<ScalarAmounts>,
@@ -67,6 +69,7 @@ impl ResourceColumns {
             scalar.requested.grow(length);
         }
         self.scalars_of_node.resize(length, ScalarAmounts::new());
+        self.levels.grow(length);
     }
 
     pub(super) fn pod_count(&self) -> &[i64] {
@@ -128,6 +131,7 @@ impl ResourceColumns {
             self.use_scalar(name).requested.add(row, *amount);
         }
         self.pod_count[row.as_usize()] += 1;
+        self.levels.add(row, footprint);
     }
 
     pub(super) fn remove_pod(&mut self, row: NodeIndex, footprint: &Footprint) {
@@ -142,6 +146,42 @@ impl ResourceColumns {
             self.unuse_scalar(name, |scalar| scalar.requested.subtract(row, *amount));
         }
         self.pod_count[row.as_usize()] -= 1;
+        self.levels.subtract(row, footprint);
+    }
+
+    pub(super) fn levels(&self) -> &PriorityLevels {
+        &self.levels
+    }
+
+    /// Adds to the sums what each of the nodes' pods below a priority request, `times` over: -1 takes it off, 1 brings it
+    /// back.
+    pub(super) fn change_below(&mut self, nodes: &NodeSet, priority: i32, times: i8) {
+        let mut below = Level::default();
+        for row in nodes {
+            self.levels.sum_below(row, priority, &mut below);
+            self.change_by(row, &below, times);
+        }
+    }
+
+    /// Adds to the sums what one pod requests, `times` over, as if it came or went.
+    pub(super) fn change_by_pod(&mut self, row: NodeIndex, footprint: &Footprint, times: i8) {
+        let mut one = Level::default();
+        one.add(footprint);
+        self.change_by(row, &one, times);
+    }
+
+    fn change_by(&mut self, row: NodeIndex, level: &Level, times: i8) {
+        let wide = i128::from(times);
+        self.requested_cpu.change(row, level.milli_cpu * wide);
+        self.requested_memory.change(row, level.memory * wide);
+        self.requested_ephemeral_storage
+            .change(row, level.ephemeral_storage * wide);
+        for (name, amount) in &level.scalars {
+            if let Some(scalar) = self.scalars.get_mut(name) {
+                scalar.requested.change(row, amount * wide);
+            }
+        }
+        self.pod_count[row.as_usize()] += level.pods * i64::from(times);
     }
 
     fn use_scalar(&mut self, name: &CompactString) -> &mut Scalar {

@@ -35,7 +35,7 @@ impl SumColumn {
         self.change(row, -i128::from(amount));
     }
 
-    fn change(&mut self, row: NodeIndex, by: i128) {
+    pub(super) fn change(&mut self, row: NodeIndex, by: i128) {
         let value = &mut self.values[row.as_usize()];
         let exact = self.beyond.get(&row).copied().unwrap_or_else(|| (*value).into()) + by;
         if let Ok(sum) = i64::try_from(exact) {

@@ -97,6 +97,7 @@ impl From<WireNode> for Node {
                 conditions: status.conditions.into_iter().map(NodeCondition::from).collect(),
                 declared_features: status.declared_features,
             },
+            raw: None,
         }
     }
 }

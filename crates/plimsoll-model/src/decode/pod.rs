@@ -228,6 +228,7 @@ impl From<WirePod> for Pod {
             controller: controller(metadata.owner_references),
             spec: spec.into(),
             status: status.into(),
+            raw: None,
         };
         drop_idle_statuses(&mut pod);
         pod

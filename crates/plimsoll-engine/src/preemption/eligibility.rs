@@ -1,0 +1,35 @@
+use plimsoll_framework::{Code, Rejections};
+use plimsoll_model::{Pod, PreemptionPolicy};
+
+use crate::ledger::Ledger;
+
+/// Reason that kube-scheduler gives in the condition of a pod that it evicts.
+const BY_SCHEDULER: &str = "PreemptionByScheduler";
+
+/// Why the pod may not have others evicted, or not now; none when it may. While pods that were evicted for it are still
+/// going, it waits for them instead of evicting more, unless the node will not do for it whoever goes.
+pub(crate) fn ineligible(
+    pod: &Pod,
+    nominated_to: Option<&str>,
+    rejections: Rejections<'_>,
+    ledger: &Ledger,
+) -> Option<&'static str> {
+    if pod.spec.preemption_policy == PreemptionPolicy::Never {
+        return Some("not eligible due to preemptionPolicy=Never.");
+    }
+    let name = nominated_to?;
+    let node = ledger.columns().index_of(name)?;
+    if !ledger.columns().nodes().contains(node) || rejections.code_of(node) == Code::UnschedulableAndUnresolvable {
+        return None;
+    }
+    let mut guests = ledger.guests_below(name, pod.priority());
+    guests
+        .any(|guest| is_being_preempted(&guest.pod))
+        .then_some("not eligible due to a terminating pod on the nominated node.")
+}
+
+fn is_being_preempted(pod: &Pod) -> bool {
+    let condition = pod.status.disruption_target.as_deref();
+    pod.is_terminating()
+        && condition.is_some_and(|condition| condition.status == "True" && condition.reason == BY_SCHEDULER)
+}
