@@ -111,7 +111,7 @@ func (b *bench) preemptionFor(ctx context.Context, sched *scheduler.Scheduler, g
 	case err == nil:
 		answer.Placed = true
 	case errors.Is(err, scheduler.ErrNoNodesAvailable):
-		answer.FitError = err.Error()
+		answer.FitError, answer.Nomination = err.Error(), new(string)
 	case errors.As(err, &unfit):
 		if err := b.postFilter(ctx, profile, state, given, unfit, answer); err != nil {
 			return nil, err
@@ -124,13 +124,14 @@ func (b *bench) preemptionFor(ctx context.Context, sched *scheduler.Scheduler, g
 
 // postFilter does what kube-scheduler does after a pod has found no node.
 func (b *bench) postFilter(ctx context.Context, profile framework.Framework, state fwk.CycleState, given *testCase, unfit *framework.FitError, answer *preemptionAnswer) error {
+	answer.Nomination = new(string)
 	if profile.HasPostFilterPlugins() {
 		seen := watchPreemption(profile, given, unfit.Diagnosis.NodeToStatus)
 		b.cleared = nil
 		result, status := profile.RunPostFilterPlugins(ctx, state, given.Pod, unfit.Diagnosis.NodeToStatus)
 		seen.finish(given.Pod.UID)
 		unfit.Diagnosis.PostFilterMsg = status.Message()
-		answer.Code, answer.Text = status.Code().String(), status.Message()
+		answer.Code, answer.Text, answer.Nomination = status.Code().String(), status.Message(), nil
 		if result != nil && result.Mode() == fwk.ModeOverride {
 			answer.Nomination = &result.NominatedNodeName
 		}
