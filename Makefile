@@ -83,6 +83,10 @@ oracle-hints: upstream oracle-binary ## The same for what changes of pods and no
 oracle-searches: upstream oracle-binary ## The same for searches for a share of the nodes of large clusters (SEARCHES=1000 SEED=0 JOBS=1)
 	$(ORACLE) --ask searches --cases $(SEARCHES) --seed $(SEED) --jobs $(JOBS)
 
+.PHONY: oracle-preemption
+oracle-preemption: upstream oracle-binary ## The same for whom to evict in crowded clusters (CASES=20000 SEED=0 JOBS=1)
+	$(ORACLE) --ask preemptions --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
+
 .PHONY: bench-queue
 bench-queue: ## Measure push, pop and move with up to a million waiting pods (docs/performance.md)
 	cargo bench --package plimsoll-queue --bench waiting_pods --profile $(PROFILE)

@@ -5,12 +5,13 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::case::Case;
-use crate::preemption::{PreemptionAnswer, PreemptionCase};
 use crate::search::{SearchAnswer, SearchCase};
 
 mod hints;
+mod preemptions;
 
 pub use hints::{ALLOWED_HINTS, AllowedHint, allowed_hint};
+pub use preemptions::{ALLOWED_PREEMPTIONS, AllowedPreemption, allowed_preemption};
 
 /// An intended difference.
 #[derive(Debug, Clone, Copy)]
@@ -97,33 +98,6 @@ pub const ALLOWED_SEARCHES: [AllowedSearch; 4] = [
 /// The intended difference that a search shows, if it does.
 pub fn allowed_search(case: &SearchCase, upstream: &SearchAnswer) -> Option<&'static AllowedSearch> {
     ALLOWED_SEARCHES
-        .iter()
-        .find(|allowed| (allowed.applies)(case, upstream))
-}
-
-/// An intended difference in who has to go.
-#[derive(Debug, Clone, Copy)]
-pub struct AllowedPreemption {
-    /// What docs/differences.md says of it, word for word.
-    pub line: &'static str,
-    applies: fn(&PreemptionCase, &PreemptionAnswer) -> bool,
-}
-
-/// Every intended difference in who has to go.
-pub const ALLOWED_PREEMPTIONS: [AllowedPreemption; 2] = [
-    AllowedPreemption {
-        line: ALLOWED[0].line,
-        applies: |case, _| sums_wrap(&case.0),
-    },
-    AllowedPreemption {
-        line: WHOLE_PODS,
-        applies: |case, _| resizes_whole_pods_behind_their_gate(&case.0, &case.0.pods),
-    },
-];
-
-/// The intended difference that a preemption shows, if it does.
-pub fn allowed_preemption(case: &PreemptionCase, upstream: &PreemptionAnswer) -> Option<&'static AllowedPreemption> {
-    ALLOWED_PREEMPTIONS
         .iter()
         .find(|allowed| (allowed.applies)(case, upstream))
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use plimsoll_oracle::{Availability, Case, HintCase, Question, SearchCase, campaign, find};
+use plimsoll_oracle::{Availability, Case, HintCase, PreemptionCase, Question, SearchCase, campaign, find};
 use serde_json::{Map, Value};
 
 /// What plugins say of nodes.
@@ -48,6 +48,9 @@ const SEARCHES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Who has to go.
+const PREEMPTIONS: &[(&str, &str)] = &[];
+
 fn rows<Q: Question>(table: &[(&str, &str)]) -> anyhow::Result<Vec<(Q, Q::Answer)>> {
     let row = |(case, upstream): &(&str, &str)| Ok((serde_json::from_str(case)?, serde_json::from_str(upstream)?));
     table.iter().map(row).collect()
@@ -70,7 +73,8 @@ fn ours_are_upstreams<Q: Question>(table: &[(&str, &str)]) -> anyhow::Result<()>
 fn cases_that_once_differed_do_so_no_more() -> anyhow::Result<()> {
     ours_are_upstreams::<Case>(VERDICTS)?;
     ours_are_upstreams::<HintCase>(HINTS)?;
-    ours_are_upstreams::<SearchCase>(SEARCHES)
+    ours_are_upstreams::<SearchCase>(SEARCHES)?;
+    ours_are_upstreams::<PreemptionCase>(PREEMPTIONS)
 }
 
 fn upstream_says_so<Q: Question>(program: &Path, table: &[(&str, &str)]) -> anyhow::Result<()> {
@@ -94,5 +98,6 @@ fn the_table_has_upstreams_own_answers() -> anyhow::Result<()> {
     };
     upstream_says_so::<Case>(&program, VERDICTS)?;
     upstream_says_so::<HintCase>(&program, HINTS)?;
-    upstream_says_so::<SearchCase>(&program, SEARCHES)
+    upstream_says_so::<SearchCase>(&program, SEARCHES)?;
+    upstream_says_so::<PreemptionCase>(&program, PREEMPTIONS)
 }

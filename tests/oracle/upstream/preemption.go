@@ -79,7 +79,8 @@ func (b *bench) preempt(ctx context.Context, line []byte) (any, error) {
 		return nil, err
 	}
 	for _, pod := range given.Pods {
-		if pod.Spec.NodeName == "" && !isFinished(pod) {
+		_, responsible := sched.Profiles[pod.Spec.SchedulerName]
+		if responsible && pod.Spec.NodeName == "" && !isFinished(pod) {
 			sched.SchedulingQueue.Add(ctx, pod)
 		}
 	}

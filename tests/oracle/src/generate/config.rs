@@ -112,9 +112,7 @@ fn post_filters(dice: &mut Dice, bare: bool) -> Option<Value> {
         0..3 => Some(json!({ "disabled": named(&["*"]) })),
         3..5 => Some(json!({ "disabled": named(preemption) })),
         5..20 => Some(json!({ "disabled": named(&["DynamicResources"]) })),
-        20..25 => {
-            Some(json!({ "disabled": named(&["*"]), "enabled": named(&["DefaultPreemption", "DynamicResources"]) }))
-        }
+        20..25 => Some(json!({ "disabled": named(&["*"]), "enabled": named(preemption) })),
         _ => None,
     }
 }

@@ -102,6 +102,9 @@ fn add_pods(dice: &mut Dice, habits: &Habits, case: &mut Case, node: &str, shape
         if habits.rivals {
             rival(dice, &mut pod, 50);
         }
+        if dice.percent(95) {
+            yield_ports(case, &mut pod);
+        }
         let priority = priority(dice, habits, 75);
         set_priority(dice, &mut pod, priority);
         age(dice, habits, &mut pod);
@@ -157,6 +160,32 @@ fn rival(dice: &mut Dice, pod: &mut Value, chance: usize) {
         let port = json!({ "containerPort": 80, "hostPort": 8080, "protocol": "TCP" });
         pod["spec"]["containers"][0]["ports"] = json!([port]);
     }
+}
+
+/// Takes the ports of a node from a pod that others on it have already, as only nodes without a kubelet would not.
+fn yield_ports(case: &Case, pod: &mut Value) {
+    let there = case
+        .pods
+        .iter()
+        .filter(|other| other["spec"]["nodeName"] == pod["spec"]["nodeName"]);
+    let used: Vec<Value> = there.flat_map(|other| host_ports(other)).collect();
+    for containers in ["containers", "initContainers"] {
+        for container in pod["spec"][containers].as_array_mut().into_iter().flatten() {
+            let taken = |port: &Value| used.iter().any(|other| other["hostPort"] == port["hostPort"]);
+            if let Some(ports) = container["ports"].as_array_mut() {
+                ports.retain(|port| port["hostPort"].is_null() || !taken(port));
+            }
+        }
+    }
+}
+
+fn host_ports(pod: &Value) -> Vec<Value> {
+    let lists = ["containers", "initContainers"].map(|list| pod["spec"][list].as_array());
+    let containers = lists.into_iter().flatten().flatten();
+    let ports = containers
+        .filter_map(|container| container["ports"].as_array())
+        .flatten();
+    ports.filter(|port| !port["hostPort"].is_null()).cloned().collect()
 }
 
 /// Lower than the preemptor's so often in a hundred; else the same or higher.
