@@ -53,8 +53,6 @@ struct Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Guest {
     pub(crate) pod: Arc<Pod>,
-    /// The claim by which it counts there while the watch shows no node.
-    pub(crate) claim: Option<ClaimId>,
     /// What it adds to the columns.
     pub(crate) footprint: Arc<Footprint>,
 }
@@ -279,10 +277,8 @@ impl Entry {
             .filter(|place| place.footprint.priority < priority)?;
         let claimed = || self.hold.as_ref().map(|hold| &hold.pod);
         let pod = self.pod.as_ref().or_else(claimed)?;
-        let claim = self.hold.as_ref().filter(|_| pod.node_name().is_none());
         Some(Guest {
             pod: Arc::clone(pod),
-            claim: claim.map(|hold| hold.claim),
             footprint: Arc::clone(&place.footprint),
         })
     }

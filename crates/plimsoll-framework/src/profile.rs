@@ -223,6 +223,7 @@ fn make<'a>(config: &'a ProfileConfig, registry: &Registry, gates: &FeatureGates
             args: config.args_of(name),
             gates,
             scheduler_name: &config.scheduler_name,
+            extras: &config.extras,
         };
         let Some(extensions) = registry.construct(name, &with) else {
             continue;

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use plimsoll_config::{FeatureGates, PluginArgs};
+use plimsoll_config::{FeatureGates, PluginArgs, ProfileExtras};
 use serde::de::DeserializeOwned;
 
 use crate::{Extensions, guarded};
@@ -15,6 +15,8 @@ pub struct Construction<'a> {
     pub gates: &'a FeatureGates,
     /// The profile it is made for.
     pub scheduler_name: &'a str,
+    /// What that profile has beyond what kube-scheduler's have.
+    pub extras: &'a ProfileExtras,
 }
 
 impl Construction<'_> {
@@ -115,11 +117,12 @@ mod tests {
 
     use super::*;
 
-    fn with<'a>(args: Option<&'a PluginArgs>, gates: &'a FeatureGates) -> Construction<'a> {
+    fn with<'a>(args: Option<&'a PluginArgs>, gates: &'a FeatureGates, extras: &'a ProfileExtras) -> Construction<'a> {
         Construction {
             args,
             gates,
             scheduler_name: "mine",
+            extras,
         }
     }
 
@@ -130,8 +133,8 @@ mod tests {
         registry.add_placeholder("Other", |_| Ok(Extensions::new()));
         registry.add("Twice", |_| Err("later".to_owned()));
         assert_eq!(registry.names().collect::<Vec<_>>(), ["Other", "Twice"]);
-        let gates = FeatureGates::default();
-        let with = with(None, &gates);
+        let (gates, extras) = (FeatureGates::default(), ProfileExtras::default());
+        let with = with(None, &gates, &extras);
         assert_eq!(registry.construct("Twice", &with).unwrap().unwrap_err(), "later");
         assert!(registry.construct("Other", &with).unwrap().is_ok());
         assert!(registry.construct("Unknown", &with).is_none());
@@ -142,8 +145,8 @@ mod tests {
     fn a_constructor_that_panics_has_failed() {
         let mut registry = Registry::new();
         registry.add("Rash", |_| panic!("no such number"));
-        let gates = FeatureGates::default();
-        let constructed = registry.construct("Rash", &with(None, &gates));
+        let (gates, extras) = (FeatureGates::default(), ProfileExtras::default());
+        let constructed = registry.construct("Rash", &with(None, &gates, &extras));
         assert_eq!(constructed.unwrap().unwrap_err(), "panicked: no such number");
     }
 
@@ -155,8 +158,8 @@ mod tests {
 
     #[test]
     fn args_of_other_plugins_are_decoded_into_a_type_of_their_own() {
-        let gates = FeatureGates::default();
-        let decode = |args: Option<PluginArgs>| with(args.as_ref(), &gates).raw_args::<Args>();
+        let (gates, extras) = (FeatureGates::default(), ProfileExtras::default());
+        let decode = |args: Option<PluginArgs>| with(args.as_ref(), &gates, &extras).raw_args::<Args>();
         assert_eq!(decode(None), Ok(Args::default()));
         let raw = |json| PluginArgs::Raw(serde_json::from_str(json).unwrap());
         assert_eq!(decode(Some(raw(r#"{"seedOfLuck": 7}"#))), Ok(Args { seed_of_luck: 7 }));

@@ -53,17 +53,17 @@ mod tests {
         }
     }
 
-    fn with_label(operator: Operator, values: &[&str]) -> Option<LabelSelector> {
-        Some(LabelSelector {
+    fn with_label(operator: Operator, values: &[&str]) -> LabelSelector {
+        LabelSelector {
             match_expressions: vec![LabelRequirement::new("app", operator, values.iter().copied())],
             ..LabelSelector::default()
-        })
+        }
     }
 
     #[test]
     fn a_budget_counts_the_labelled_pods_of_its_namespace_that_it_selects() {
         let web = |name: &str| pod(name).label("app", "web");
-        let selecting = || with_label(Operator::In, &["web"]);
+        let selecting = || Some(with_label(Operator::In, &["web"]));
         let cases = [
             ("selected", selecting(), web("a").build(), true),
             ("another label", selecting(), pod("a").label("app", "db").build(), false),
@@ -83,19 +83,19 @@ mod tests {
             ),
             (
                 "an invalid selector",
-                with_label(Operator::In, &[]),
+                Some(with_label(Operator::In, &[])),
                 web("a").build(),
                 false,
             ),
             (
                 "no label wanted, none there",
-                with_label(Operator::DoesNotExist, &[]),
+                Some(with_label(Operator::DoesNotExist, &[])),
                 pod("a").build(),
                 false,
             ),
             (
                 "no label wanted, another there",
-                with_label(Operator::DoesNotExist, &[]),
+                Some(with_label(Operator::DoesNotExist, &[])),
                 pod("a").label("tier", "1").build(),
                 true,
             ),

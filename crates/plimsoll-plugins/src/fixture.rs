@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_config::{FeatureGates, PluginArgs};
+use plimsoll_config::{FeatureGates, PluginArgs, ProfileExtras};
 use plimsoll_framework::{
     Construction, CycleContext, CycleState, Extensions, PreFilterOutcome, PreScoreOutcome, Resolvability, Verdicts,
 };
@@ -36,6 +36,7 @@ pub(crate) fn made_with(
         args,
         gates,
         scheduler_name: "mine",
+        extras: &ProfileExtras::default(),
     })
 }
 

@@ -128,7 +128,7 @@ impl Score for LegacyResourceScore {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_config::FeatureGates;
+    use plimsoll_config::{FeatureGates, ProfileExtras};
 
     use super::*;
     use crate::fixture::{Cluster, pod};
@@ -140,6 +140,7 @@ mod tests {
             args: args.as_ref(),
             gates: &FeatureGates::default(),
             scheduler_name: "mine",
+            extras: &ProfileExtras::default(),
         };
         construct(name, &kind, &with)
     }

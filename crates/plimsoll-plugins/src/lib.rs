@@ -4,6 +4,7 @@
 //! Plugins that are not there yet stand in [`not_yet`]: they turn away the pods that need them and say so.
 
 pub mod default_binder;
+pub mod default_preemption;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod legacy_resource_scores;

@@ -154,7 +154,7 @@ fn own_needs_differ(pod: &Pod, change: ObjectChange<'_, Pod>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_config::FeatureGates;
+    use plimsoll_config::{FeatureGates, ProfileExtras};
 
     use super::*;
     use crate::fixture::{Cluster, Listener, node, pod, unresolvable};
@@ -189,6 +189,7 @@ mod tests {
             args: None,
             gates: &FeatureGates::default().with(Gate::NodeDeclaredFeatures, enabled),
             scheduler_name: "default-scheduler",
+            extras: &ProfileExtras::default(),
         })
         .unwrap()
     }

@@ -9,18 +9,19 @@ use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use plimsoll_controlplane::{BindRequest, ControlPlane, FakeKubelet, User};
+use plimsoll_controlplane::{BindRequest, ControlPlane, ControllerManager, FakeKubelet, PodRequest, User};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 mod scheduler_state;
+mod stage;
 
-use crate::bind_gate::BindGate;
 use crate::explain::PodFacts;
 use crate::fixtures::{NodeFixture, PodFixture};
 use crate::history::History;
 use crate::invariants::{self, Evidence, Verdict};
 use crate::replica::{ConfigFile, Election, Replica, Scheduler};
+use crate::write_gate::WriteGate;
 
 /// How long anything may take that needs no time by itself: generous, for a shared machine of two cores.
 const PROMPT: Duration = Duration::from_secs(30);
@@ -35,10 +36,12 @@ pub struct Cluster<'a> {
     namespace: String,
     history: History,
     kubelet: Option<FakeKubelet>,
+    controllers: Option<ControllerManager>,
     replicas: Vec<Replica>,
     programs: BTreeMap<String, Scheduler>,
     first_replica: usize,
     binds_before: usize,
+    pod_requests_before: usize,
 }
 
 impl<'a> Cluster<'a> {
@@ -48,9 +51,10 @@ impl<'a> Cluster<'a> {
         first_replica: usize,
     ) -> anyhow::Result<Self> {
         let client = control_plane.client(&User::admin()).await?;
-        reset(&client).await?;
+        Box::pin(reset(&client)).await?;
         let history = History::start(control_plane.etcd(), control_plane.etcd().revision().await?).await?;
         let binds_before = control_plane.bind_requests()?.len();
+        let pod_requests_before = control_plane.pod_requests()?.len();
         let body = serde_json::from_value(serde_json::json!({ "metadata": { "name": namespace } }))?;
         let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
         namespaces.create(&PostParams::default(), &body).await?;
@@ -60,10 +64,12 @@ impl<'a> Cluster<'a> {
             namespace: namespace.to_owned(),
             history,
             kubelet: None,
+            controllers: None,
             replicas: Vec::new(),
             programs: BTreeMap::new(),
             first_replica,
             binds_before,
+            pod_requests_before,
         })
     }
 
@@ -233,9 +239,9 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Sets up a gate for Bindings; it goes with the test.
-    pub async fn bind_gate(&self) -> anyhow::Result<BindGate> {
-        BindGate::start(&self.client, self.control_plane.authority()).await
+    /// Sets up a gate for what schedulers write to pods; it goes with the test.
+    pub async fn write_gate(&self) -> anyhow::Result<WriteGate> {
+        WriteGate::start(&self.client, self.control_plane.authority()).await
     }
 
     /// Waits until the pod is bound and tells where.
@@ -273,15 +279,10 @@ impl<'a> Cluster<'a> {
 
     /// Waits until an event about the pod has the reason, and returns it.
     pub async fn event(&self, name: &str, reason: &str) -> anyhow::Result<Event> {
-        let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
-        let about = |event: &Event| {
-            let regarding = event.regarding.as_ref().and_then(|regarding| regarding.name.as_deref());
-            regarding == Some(name) && event.reason.as_deref() == Some(reason)
-        };
         let deadline = tokio::time::Instant::now() + PROMPT;
         loop {
-            let list = events.list(&ListParams::default()).await?;
-            if let Some(event) = list.items.into_iter().find(about) {
+            let has = |event: &Event| event.reason.as_deref() == Some(reason);
+            if let Some(event) = self.events(name).await?.into_iter().find(has) {
                 return Ok(event);
             }
             ensure!(tokio::time::Instant::now() < deadline, "no event {reason} about {name}");
@@ -289,9 +290,27 @@ impl<'a> Cluster<'a> {
         }
     }
 
+    /// The events about the pod so far.
+    pub async fn events(&self, name: &str) -> anyhow::Result<Vec<Event>> {
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
+        let mut about = events.list(&ListParams::default()).await?.items;
+        about.retain(|event| {
+            let regarding = event.regarding.as_ref().and_then(|regarding| regarding.name.as_deref());
+            regarding == Some(name)
+        });
+        Ok(about)
+    }
+
     /// The Bindings asked for in this test.
     pub fn binds(&self) -> anyhow::Result<Vec<BindRequest>> {
         Ok(self.control_plane.bind_requests()?.split_off(self.binds_before))
+    }
+
+    /// What schedulers asked for in this test beside Bindings: deletions, evictions and changes of status of pods.
+    pub fn pod_requests(&self) -> anyhow::Result<Vec<PodRequest>> {
+        let mut requests = self.control_plane.pod_requests()?.split_off(self.pod_requests_before);
+        requests.retain(PodRequest::by_scheduler);
+        Ok(requests)
     }
 
     /// Waits until the audit log tells of the Binding that bound the pod, and returns it. The log is written a moment
@@ -335,10 +354,10 @@ impl<'a> Cluster<'a> {
         Ok(verdict)
     }
 
-    /// Waits until the audit log has a Binding for every bound pod, or for two seconds: a Binding whose client or server
-    /// was killed half-way may be missing for good.
+    /// Waits until the audit log has a Binding for every pod that was bound, or for two seconds: a Binding whose client
+    /// or server was killed half-way may be missing for good.
     async fn audit_settled(&self) -> anyhow::Result<()> {
-        let bound = self.history.read(crate::State::bound);
+        let bound = self.history.read_records(invariants::binds_to_expect);
         for _ in 0..20 {
             if self.binds()?.iter().filter(|bind| bind.bound()).count() >= bound {
                 break;
@@ -365,7 +384,7 @@ impl<'a> Cluster<'a> {
 
 /// Takes away what earlier tests left.
 pub(crate) async fn reset(client: &kube::Client) -> anyhow::Result<()> {
-    BindGate::remove(client).await?;
+    WriteGate::remove(client).await?;
     let (now, everything) = (DeleteParams::default().grace_period(0), ListParams::default());
     Api::<Node>::all(client.clone())
         .delete_collection(&DeleteParams::default(), &everything)
@@ -382,13 +401,7 @@ pub(crate) async fn reset(client: &kube::Client) -> anyhow::Result<()> {
             .delete_collection(&now, &everything)
             .await?;
     }
-    let classes: Api<k8s_openapi::api::scheduling::v1::PriorityClass> = Api::all(client.clone());
-    for class in classes.list(&everything).await? {
-        let name = class.metadata.name.unwrap_or_default();
-        if !name.starts_with("system-") {
-            classes.delete(&name, &DeleteParams::default()).await?;
-        }
-    }
+    stage::reset(client).await?;
     let leases: Api<k8s_openapi::api::coordination::v1::Lease> = Api::namespaced(client.clone(), "kube-system");
     match leases.delete("kube-scheduler", &DeleteParams::default()).await {
         Err(kube::Error::Api(status)) if status.is_not_found() => {}

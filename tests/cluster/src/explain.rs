@@ -14,6 +14,12 @@ pub trait PodFacts {
     fn scheduled(&self) -> Option<&PodCondition>;
     /// Why it is pending: the message of a false `PodScheduled`.
     fn why_pending(&self) -> Option<&str>;
+    /// The node whose room it is promised.
+    fn nominated(&self) -> Option<&str>;
+    /// True when a scheduler has marked it as a victim of preemption.
+    fn marked_as_victim(&self) -> bool;
+    /// True when it is Ready and nobody has asked it to go: what a disruption budget counts.
+    fn healthy(&self) -> bool;
     /// True when it no longer uses its node.
     fn finished(&self) -> bool;
     /// True when scheduling gates hold it.
@@ -35,17 +41,27 @@ impl PodFacts for Pod {
     }
 
     fn scheduled(&self) -> Option<&PodCondition> {
-        self.status
-            .as_ref()?
-            .conditions
-            .as_ref()?
-            .iter()
-            .find(|condition| condition.type_ == "PodScheduled")
+        condition(self, "PodScheduled")
     }
 
     fn why_pending(&self) -> Option<&str> {
         let condition = self.scheduled().filter(|condition| condition.status == "False")?;
         condition.message.as_deref().filter(|message| !message.is_empty())
+    }
+
+    fn nominated(&self) -> Option<&str> {
+        let nominated = self.status.as_ref()?.nominated_node_name.as_deref();
+        nominated.filter(|node| !node.is_empty())
+    }
+
+    fn marked_as_victim(&self) -> bool {
+        condition(self, "DisruptionTarget")
+            .is_some_and(|found| found.status == "True" && found.reason.as_deref() == Some("PreemptionByScheduler"))
+    }
+
+    fn healthy(&self) -> bool {
+        self.metadata.deletion_timestamp.is_none()
+            && condition(self, "Ready").is_some_and(|ready| ready.status == "True")
     }
 
     fn finished(&self) -> bool {
@@ -59,6 +75,16 @@ impl PodFacts for Pod {
             .and_then(|spec| spec.scheduling_gates.as_ref())
             .is_some_and(|gates| !gates.is_empty())
     }
+}
+
+fn condition<'a>(pod: &'a Pod, kind: &str) -> Option<&'a PodCondition> {
+    let conditions = pod.status.as_ref()?.conditions.as_ref()?;
+    conditions.iter().find(|condition| condition.type_ == kind)
+}
+
+/// What preemption adds to the message of a pod that fits nowhere, without its name; `None` when it says nothing.
+pub fn preemption_part(message: &str) -> Option<&str> {
+    Some(message.split_once(" preemption: ")?.1)
 }
 
 /// The message up to what the `PostFilter` plugins add to it: kube-scheduler tries to free devices and to preempt for every
@@ -81,5 +107,8 @@ mod tests {
             "0/1 nodes are available: 1 Insufficient cpu."
         );
         assert_eq!(without_preemption("no nodes"), "no nodes");
+        let part = "0/1 nodes are available: 1 No victims.";
+        assert_eq!(preemption_part(message), Some(part));
+        assert_eq!(preemption_part("no nodes"), None);
     }
 }

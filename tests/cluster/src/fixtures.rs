@@ -4,4 +4,5 @@ mod node;
 mod pod;
 
 pub use node::{NodeFixture, node};
+pub(crate) use pod::priority_class;
 pub use pod::{PodFixture, pod};

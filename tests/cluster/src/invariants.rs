@@ -123,6 +123,20 @@ pub fn unexplained<'a>(state: &'a State, served: &[&str]) -> Vec<&'a Pod> {
         .collect()
 }
 
+/// How many pods were bound by a Binding: seen without a node first, then with one.
+pub(crate) fn binds_to_expect(records: &[(i64, Record)]) -> usize {
+    let (mut unbound, mut bound) = (BTreeSet::new(), BTreeSet::new());
+    for (_, record) in records {
+        let Record::Pod(_, pod) = record else { continue };
+        if pod.node().is_none() {
+            unbound.insert(pod.uid());
+        } else if unbound.contains(pod.uid()) {
+            bound.insert(pod.uid());
+        }
+    }
+    bound.len()
+}
+
 fn bound_once_by_answers(evidence: &Evidence<'_>, verdict: &mut Verdict) {
     let mut seen = BTreeSet::new();
     for bind in evidence.binds.iter().filter(|bind| !bind.bound()) {

@@ -4,7 +4,8 @@
 //!  suite::run ── one control plane per test binary, reset before every test
 //!     └─► Cluster ── makes pods and nodes (fixtures), starts schedulers, waits
 //!            ├── History    every write etcd took, in its order
-//!            ├── BindGate   holds Bindings at the API server to make races certain
+//!            ├── Removal    how each pod was taken away, read from History
+//!            ├── WriteGate  holds writes to pods at the API server to make races certain
 //!            └── invariants judged at the end from History and the audit log alone
 //! ```
 //!
@@ -12,7 +13,6 @@
 //! the original does.
 
 mod binary;
-mod bind_gate;
 mod cluster;
 pub mod deployment;
 mod explain;
@@ -22,12 +22,15 @@ pub mod invariants;
 pub mod measure;
 mod metrics;
 mod quantity;
+mod removal;
 mod replica;
 pub mod suite;
+mod write_gate;
 
-pub use bind_gate::BindGate;
 pub use cluster::Cluster;
-pub use explain::{PodFacts, without_preemption};
+pub use explain::{PodFacts, preemption_part, without_preemption};
 pub use history::{History, Record, State};
 pub use metrics::Metrics;
+pub use removal::{Removal, lowest_healthy, removals};
 pub use replica::{ConfigFile, Election, Replica, Scheduler};
+pub use write_gate::{Write, WriteGate};

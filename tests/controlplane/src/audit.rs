@@ -1,4 +1,5 @@
-//! The API server's own record of who bound what, when, and what it answered.
+//! The API server's own record of who bound what, when, and what it answered; and who deleted, evicted or wrote the status
+//! of which pod.
 
 use std::path::Path;
 
@@ -8,21 +9,23 @@ use serde::Deserialize;
 
 use crate::user::User;
 
-/// Only Bindings are of interest, with the body, for the node asked for.
+/// What a scheduler does to pods, with the body: it tells the node asked for, or the UID meant.
 pub(crate) const POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1",
   "kind": "Policy",
   "omitStages": ["RequestReceived"],
   "rules": [
-    { "level": "Request", "verbs": ["create"], "resources": [{ "group": "", "resources": ["pods/binding", "bindings"] }] },
+    { "level": "Request", "verbs": ["create"], "resources": [{ "group": "", "resources": ["pods/binding", "bindings", "pods/eviction"] }] },
+    { "level": "Request", "verbs": ["delete"], "resources": [{ "group": "", "resources": ["pods"] }] },
+    { "level": "Request", "verbs": ["patch"], "resources": [{ "group": "", "resources": ["pods/status"] }] },
     { "level": "None" }
   ]
 }"#;
 
 const PREFIX: &str = "audit-";
 
-/// How the line of a Binding that was applied reads.
-const BOUND: &str = r#""code":201}"#;
+/// How the line of a Binding that was applied reads: both are in it.
+const BOUND: [&str; 2] = [r#""code":201}"#, r#""subresource":"binding""#];
 
 pub(crate) fn file_name(server: &str) -> String {
     format!("{PREFIX}{server}.log")
@@ -58,18 +61,57 @@ impl BindRequest {
     }
 }
 
+/// What is done to a pod beside binding it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PodWrite {
+    /// `DELETE …/pods/<name>`.
+    Delete,
+    /// `POST …/pods/<name>/eviction`.
+    Evict,
+    /// `PATCH …/pods/<name>/status`.
+    Status,
+}
+
+/// A write to a pod that is no Binding, and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodRequest {
+    /// What was asked for.
+    pub write: PodWrite,
+    /// The pod's namespace.
+    pub namespace: String,
+    /// The pod's name.
+    pub pod: String,
+    /// The UID that the pod must have, where the request says so; else empty.
+    pub uid: String,
+    /// The group that tells schedulers apart, see [`User::scheduler`].
+    pub group: String,
+    /// HTTP status code; 0 when the client was gone before the answer.
+    pub code: u16,
+    /// When the request came in, in microseconds since 1970.
+    pub received: i64,
+    /// When it was answered, in microseconds since 1970.
+    pub answered: i64,
+}
+
+impl PodRequest {
+    /// True when a scheduler asked.
+    pub fn by_scheduler(&self) -> bool {
+        self.group.starts_with(User::REPLICA_GROUP)
+    }
+}
+
 /// Reads the Bindings from one audit log in JSON lines, in the order of the answers. A last line that is still being
 /// written is left out.
 pub fn bind_requests(log: &str) -> anyhow::Result<Vec<BindRequest>> {
-    let complete = log.rfind('\n').map_or("", |end| &log[..end]);
-    complete
-        .lines()
-        .map(decode)
-        .collect::<anyhow::Result<Vec<_>>>()
-        .map(|all| all.into_iter().flatten().collect())
+    decode(log, binding)
 }
 
-pub(crate) fn read_all(dir: &Path) -> anyhow::Result<Vec<BindRequest>> {
+/// Reads the other writes to pods from one audit log, as [`bind_requests`] does the Bindings.
+pub fn pod_requests(log: &str) -> anyhow::Result<Vec<PodRequest>> {
+    decode(log, pod_write)
+}
+
+pub(crate) fn all_bind_requests(dir: &Path) -> anyhow::Result<Vec<BindRequest>> {
     let mut all = Vec::new();
     for log in logs(dir)? {
         all.extend(bind_requests(&log)?);
@@ -78,11 +120,18 @@ pub(crate) fn read_all(dir: &Path) -> anyhow::Result<Vec<BindRequest>> {
     Ok(all)
 }
 
+pub(crate) fn all_pod_requests(dir: &Path) -> anyhow::Result<Vec<PodRequest>> {
+    let mut all = Vec::new();
+    for log in logs(dir)? {
+        all.extend(pod_requests(&log)?);
+    }
+    all.sort_by_key(|request| request.answered);
+    Ok(all)
+}
+
 pub(crate) fn count_bound(dir: &Path) -> anyhow::Result<usize> {
-    Ok(logs(dir)?
-        .iter()
-        .map(|log| log.lines().filter(|line| line.contains(BOUND)).count())
-        .sum())
+    let bound = |line: &&str| BOUND.iter().all(|part| line.contains(part));
+    Ok(logs(dir)?.iter().map(|log| log.lines().filter(bound).count()).sum())
 }
 
 /// The audit logs of all API servers.
@@ -99,29 +148,66 @@ fn logs(dir: &Path) -> anyhow::Result<Vec<String>> {
     Ok(logs)
 }
 
-fn decode(line: &str) -> anyhow::Result<Option<BindRequest>> {
-    let event: AuditEvent = serde_json::from_str(line).with_context(|| format!("an audit line reads {line}"))?;
-    let Some(object) = event.object_ref else {
-        return Ok(None);
-    };
+/// What `read` makes of each complete line.
+fn decode<T>(log: &str, read: fn(AuditEvent) -> Option<T>) -> anyhow::Result<Vec<T>> {
+    let complete = log.rfind('\n').map_or("", |end| &log[..end]);
+    let event = |line| serde_json::from_str(line).with_context(|| format!("an audit line reads {line}"));
+    let events = complete
+        .lines()
+        .map(event)
+        .collect::<anyhow::Result<Vec<AuditEvent>>>()?;
+    Ok(events.into_iter().filter_map(read).collect())
+}
+
+fn binding(event: AuditEvent) -> Option<BindRequest> {
+    let group = event.group();
+    let object = event.object_ref?;
+    if !matches!(
+        (object.resource.as_str(), object.subresource.as_str()),
+        ("pods", "binding") | ("bindings", "")
+    ) {
+        return None;
+    }
     // A request that was refused before its body was read has none.
     let body = event.request_object.unwrap_or_default();
-    let group = event
-        .user
-        .groups
-        .iter()
-        .find(|group| group.starts_with(User::REPLICA_GROUP));
-    Ok(Some(BindRequest {
+    Some(BindRequest {
         namespace: object.namespace,
         pod: object.name,
-        uid: body.metadata.uid,
+        uid: body.metadata.uid.unwrap_or_default(),
         node: body.target.name,
-        group: group.or_else(|| event.user.groups.first()).cloned().unwrap_or_default(),
+        group,
         user_agent: event.user_agent,
         code: event.response_status.code,
         received: event.request_received_timestamp.0.as_microsecond(),
         answered: event.stage_timestamp.0.as_microsecond(),
-    }))
+    })
+}
+
+fn pod_write(event: AuditEvent) -> Option<PodRequest> {
+    let group = event.group();
+    let object = event.object_ref?;
+    let write = match (object.resource.as_str(), object.subresource.as_str()) {
+        ("pods", "") => PodWrite::Delete,
+        ("pods", "eviction") => PodWrite::Evict,
+        ("pods", "status") => PodWrite::Status,
+        _ => return None,
+    };
+    let body = event.request_object.unwrap_or_default();
+    let uid = match write {
+        PodWrite::Delete => body.preconditions.uid,
+        PodWrite::Evict => body.delete_options.preconditions.uid,
+        PodWrite::Status => body.metadata.uid.unwrap_or_default(),
+    };
+    Some(PodRequest {
+        write,
+        namespace: object.namespace,
+        pod: object.name,
+        uid,
+        group,
+        code: event.response_status.code,
+        received: event.request_received_timestamp.0.as_microsecond(),
+        answered: event.stage_timestamp.0.as_microsecond(),
+    })
 }
 
 #[derive(Deserialize)]
@@ -138,6 +224,14 @@ struct AuditEvent {
     stage_timestamp: MicroTime,
 }
 
+impl AuditEvent {
+    fn group(&self) -> String {
+        let groups = &self.user.groups;
+        let replica = groups.iter().find(|group| group.starts_with(User::REPLICA_GROUP));
+        replica.or_else(|| groups.first()).cloned().unwrap_or_default()
+    }
+}
+
 #[derive(Deserialize)]
 struct AuditUser {
     #[serde(default)]
@@ -146,6 +240,10 @@ struct AuditUser {
 
 #[derive(Deserialize)]
 struct ObjectRef {
+    #[serde(default)]
+    resource: String,
+    #[serde(default)]
+    subresource: String,
     #[serde(default)]
     namespace: String,
     #[serde(default)]
@@ -158,24 +256,41 @@ struct ResponseStatus {
     code: u16,
 }
 
+/// What is of interest of a Binding, an Eviction, delete options or a patch of a pod.
 #[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
 struct Body {
     #[serde(default)]
     metadata: BodyMetadata,
     #[serde(default)]
     target: Target,
+    #[serde(default)]
+    preconditions: Preconditions,
+    #[serde(default)]
+    delete_options: DeleteOptions,
 }
 
 #[derive(Deserialize, Default)]
 struct BodyMetadata {
-    #[serde(default)]
-    uid: String,
+    uid: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
 struct Target {
     #[serde(default)]
     name: String,
+}
+
+#[derive(Deserialize, Default)]
+struct DeleteOptions {
+    #[serde(default)]
+    preconditions: Preconditions,
+}
+
+#[derive(Deserialize, Default)]
+struct Preconditions {
+    #[serde(default)]
+    uid: String,
 }
 
 #[cfg(test)]
@@ -203,9 +318,40 @@ mod tests {
 
     #[test]
     fn a_half_written_last_line_waits_for_its_end() {
-        assert!(LINE.contains(BOUND));
+        assert!(BOUND.iter().all(|part| LINE.contains(part)));
         let log = format!("{LINE}\n{}", &LINE[..200]);
         assert_eq!(bind_requests(&log).unwrap().len(), 1);
         assert!(bind_requests(&LINE[..200]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_deletion_and_an_eviction_tell_which_pod_they_mean() {
+        let deletion = LINE
+            .replace("/binding", "")
+            .replace(r#","subresource":"binding""#, "")
+            .replace(
+                r#"{"kind":"Binding","apiVersion":"v1","metadata":{"name":"p","namespace":"n","uid":"u"},"target":{"kind":"Node","name":"node-7"}}"#,
+                r#"{"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u"}}"#,
+            )
+            .replace("201", "200");
+        let eviction = LINE
+            .replace(r#""subresource":"binding""#, r#""subresource":"eviction""#)
+            .replace(
+                r#""target":{"kind":"Node","name":"node-7"}"#,
+                r#""deleteOptions":{"preconditions":{"uid":"u"}}"#,
+            );
+        let log = format!("{LINE}\n{deletion}\n{eviction}\n");
+        let told: Vec<_> = pod_requests(&log)
+            .unwrap()
+            .into_iter()
+            .map(|request| (request.write, request.uid, request.code, request.group))
+            .collect();
+        let by = "replica-2".to_owned();
+        let expected = [
+            (PodWrite::Delete, "u".to_owned(), 200, by.clone()),
+            (PodWrite::Evict, "u".to_owned(), 201, by),
+        ];
+        assert_eq!(told, expected);
+        assert_eq!(bind_requests(&log).unwrap().len(), 1);
     }
 }

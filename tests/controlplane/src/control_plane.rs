@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use kube::config::Kubeconfig;
 
-use crate::audit::{self, BindRequest};
+use crate::audit::{self, BindRequest, PodRequest};
 use crate::availability::Programs;
 use crate::certificates::{self, Authority};
+use crate::controller_manager::ControllerManager;
 use crate::etcd::Etcd;
 use crate::guardian::WorkDir;
 use crate::loopback::free_port;
@@ -140,9 +141,22 @@ impl ControlPlane {
         Ok(server)
     }
 
+    /// Starts kube-controller-manager with these of its controllers alone, and waits until it is healthy: about two
+    /// seconds. It goes when the value is dropped.
+    pub async fn start_controllers(&self, controllers: &[&str]) -> anyhow::Result<ControllerManager> {
+        let kubeconfig = self.server.kubeconfig(&User::admin())?;
+        ControllerManager::start(&self.programs, self.dir.path(), &kubeconfig, controllers).await
+    }
+
     /// Every Binding asked for so far, of every API server, in the order of their answers.
     pub fn bind_requests(&self) -> anyhow::Result<Vec<BindRequest>> {
-        audit::read_all(self.dir.path())
+        audit::all_bind_requests(self.dir.path())
+    }
+
+    /// Every deletion, eviction and patch of the status of a pod asked for so far, of every API server, in the order of
+    /// their answers.
+    pub fn pod_requests(&self) -> anyhow::Result<Vec<PodRequest>> {
+        audit::all_pod_requests(self.dir.path())
     }
 
     /// How many Bindings were applied so far: cheaper to ask often than [`bind_requests`](Self::bind_requests).

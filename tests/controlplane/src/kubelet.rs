@@ -2,14 +2,19 @@
 
 use std::time::Duration;
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{Stream, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions, WatchEvent, WatchParams};
 use serde_json::json;
 use tokio::task::JoinSet;
 
-/// Plays every kubelet of the cluster while it lives: a bound pod becomes Running, a pod with a deletion timestamp goes
-/// away. It must be made inside a Tokio runtime.
+/// How many pods are dealt with at once: one kubelet after the other would be slow where hundreds of pods end together.
+const AT_ONCE: usize = 16;
+
+/// Plays every kubelet of the cluster while it lives: a bound pod becomes Running and Ready, a pod with a deletion
+/// timestamp goes away. It must be made inside a Tokio runtime.
 #[derive(Debug)]
 pub struct FakeKubelet {
     _task: JoinSet<()>,
@@ -33,24 +38,43 @@ impl FakeKubelet {
 async fn follow(client: &kube::Client) -> anyhow::Result<()> {
     let pods: Api<Pod> = Api::all(client.clone());
     let list = pods.list(&ListParams::default()).await?;
-    for pod in &list.items {
-        act(client, pod).await?;
-    }
-    let mut version = list.metadata.resource_version.unwrap_or_default();
-    loop {
-        let mut changes = pods.watch(&WatchParams::default(), &version).await?.boxed();
-        while let Some(change) = changes.try_next().await? {
-            match change {
-                WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
-                    version = pod.metadata.resource_version.clone().unwrap_or_default();
-                    act(client, &pod).await?;
-                }
-                WatchEvent::Deleted(pod) => version = pod.metadata.resource_version.unwrap_or_default(),
-                WatchEvent::Bookmark(mark) => version = mark.metadata.resource_version,
-                WatchEvent::Error(status) => return Err(kube::Error::Api(status).into()),
+    let version = list.metadata.resource_version.unwrap_or_default();
+    let present = futures::stream::iter(list.items.into_iter().map(Ok));
+    let act = |pod: Pod| async move { act(client, &pod).await };
+    present.try_for_each_concurrent(AT_ONCE, act).await?;
+    let written = changes(pods, version).try_filter_map(|change| std::future::ready(Ok(change)));
+    written.try_for_each_concurrent(AT_ONCE, act).await
+}
+
+/// Every pod written after `version`; `None` for changes that are no writes. It ends with an error only.
+fn changes(pods: Api<Pod>, version: String) -> impl Stream<Item = anyhow::Result<Option<Pod>>> {
+    let watches = futures::stream::try_unfold((pods, version, None), |(pods, mut version, open)| async move {
+        let mut open = match open {
+            Some(open) => open,
+            None => pods.watch(&WatchParams::default(), &version).await?.boxed(),
+        };
+        // A watch that has ended is followed by another from the last version seen.
+        let Some(change) = open.try_next().await? else {
+            return Ok(Some((None, (pods, version, None))));
+        };
+        let written = match change {
+            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
+                version = pod.metadata.resource_version.clone().unwrap_or_default();
+                Some(pod)
             }
-        }
-    }
+            WatchEvent::Deleted(pod) => {
+                version = pod.metadata.resource_version.unwrap_or_default();
+                None
+            }
+            WatchEvent::Bookmark(mark) => {
+                version = mark.metadata.resource_version;
+                None
+            }
+            WatchEvent::Error(status) => return Err(kube::Error::Api(status).into()),
+        };
+        Ok(Some((written, (pods, version, Some(open)))))
+    });
+    watches.boxed()
 }
 
 async fn act(client: &kube::Client, pod: &Pod) -> anyhow::Result<()> {
@@ -73,8 +97,8 @@ async fn act(client: &kube::Client, pod: &Pod) -> anyhow::Result<()> {
         });
         pods.delete(name, &now).await.map(drop)
     } else if bound && phase == "Pending" {
-        let running = json!({ "metadata": { "uid": metadata.uid }, "status": { "phase": "Running" } });
-        pods.patch_status(name, &PatchParams::default(), &Patch::Merge(&running))
+        let running = running(metadata.uid.as_deref(), Timestamp::now());
+        pods.patch_status(name, &PatchParams::default(), &Patch::Strategic(&running))
             .await
             .map(drop)
     } else {
@@ -85,4 +109,16 @@ async fn act(client: &kube::Client, pod: &Pod) -> anyhow::Result<()> {
         Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => Ok(()),
         outcome => Ok(outcome?),
     }
+}
+
+/// The patch by which a kubelet tells that a pod runs since `start`.
+pub fn running(uid: Option<&str>, start: Timestamp) -> serde_json::Value {
+    json!({
+        "metadata": { "uid": uid },
+        "status": {
+            "phase": "Running",
+            "startTime": Time(start),
+            "conditions": [{ "type": "Ready", "status": "True" }],
+        },
+    })
 }

@@ -4,16 +4,18 @@
 //! ```text
 //!  Programs::find ──► ControlPlane::builder ──► etcd ◄── ApiServer (one, or two that share the etcd)
 //!   (built by            │                       ▲            ▲
-//!    build.sh, or        ├── User: tokens, one per scheduler  │ tokens, audit log of every Binding
-//!    KUBEBUILDER_ASSETS) └── History reads every write ───────┘
+//!    build.sh, or        ├── User: tokens, one per scheduler  │ tokens, audit log of Bindings and evictions
+//!    KUBEBUILDER_ASSETS) ├── ControllerManager, with a few controllers where a test needs them
+//!                        └── History reads every write ───────┘
 //! ```
 //!
-//! There are no kubelets: [`FakeKubelet`] marks bound pods Running and finishes deletions.
+//! There are no kubelets: [`FakeKubelet`] marks bound pods Running and Ready and finishes deletions.
 
 mod audit;
 mod availability;
 mod certificates;
 mod control_plane;
+mod controller_manager;
 mod etcd;
 mod guardian;
 mod kubelet;
@@ -21,13 +23,14 @@ mod loopback;
 mod process;
 mod user;
 
-pub use audit::{BindRequest, bind_requests};
+pub use audit::{BindRequest, PodRequest, PodWrite, bind_requests, pod_requests};
 pub use availability::{Availability, Programs};
 pub use certificates::{Authority, ServingCertificate};
 pub use control_plane::{ApiServer, Builder, ControlPlane, Storage};
+pub use controller_manager::ControllerManager;
 pub use etcd::{Change, Etcd};
 pub use guardian::WorkDir;
-pub use kubelet::FakeKubelet;
+pub use kubelet::{FakeKubelet, running};
 pub use loopback::free_port;
 pub use process::Process;
 pub use user::User;

@@ -1,15 +1,16 @@
+use plimsoll_model::Moment;
+
 use super::Engine;
-use super::attempt::{Flow, Stage};
+use super::attempt::{Flow, Stage, no_nodes};
 use super::preempting::Sought;
 use crate::Outcome;
 use crate::cycle::Cycle;
-use plimsoll_model::Moment;
 
 impl Engine {
     /// Asks the next post-filter. One that leaves preemption to the engine is not asked itself.
     pub(super) fn post_filter(&mut self, cycle: &mut Cycle, now: Moment) -> Flow {
         let Some(plugin) = cycle.next_post_filter() else {
-            return self.end_post_filters(cycle);
+            return end(cycle);
         };
         let outcome = match plugin.preempts() {
             None => cycle.ask_post_filter(plugin.as_ref(), self.ledger.columns(), now),
@@ -21,11 +22,9 @@ impl Engine {
         cycle.heed(outcome, None);
         Flow::Go(Stage::PostFilter)
     }
+}
 
-    fn end_post_filters(&mut self, cycle: &mut Cycle) -> Flow {
-        let diagnosis = cycle
-            .end_post_filters()
-            .unwrap_or_else(|| super::attempt::no_nodes(cycle));
-        Flow::Done(Outcome::Unschedulable(diagnosis))
-    }
+fn end(cycle: &mut Cycle) -> Flow {
+    let diagnosis = cycle.end_post_filters().unwrap_or_else(|| no_nodes(cycle));
+    Flow::Done(Outcome::Unschedulable(diagnosis))
 }

@@ -63,15 +63,12 @@ impl Engine {
     pub(super) fn take_victims(&mut self, cycle: &mut Cycle) -> Flow {
         let chosen = choose(&cycle.post_filtering.candidates).cloned();
         let terms = cycle.post_filtering.terms;
-        let (outcome, plan) = match chosen.zip(terms) {
-            Some((candidate, terms)) => {
-                let outcome = PostFilterOutcome::nominate(candidate.node.clone());
-                (outcome, self.plan_preemption(&cycle.pod, candidate, &terms))
-            }
-            None => {
-                let reason = "no candidate node for preemption";
-                (said(Nomination::Keep, Code::Unschedulable, reason), None)
-            }
+        let (outcome, plan) = if let Some((candidate, terms)) = chosen.zip(terms) {
+            let outcome = PostFilterOutcome::nominate(candidate.node.clone());
+            (outcome, self.plan_preemption(&cycle.pod, candidate, &terms))
+        } else {
+            let reason = "no candidate node for preemption";
+            (said(Nomination::Keep, Code::Unschedulable, reason), None)
         };
         cycle.heed(outcome, plan);
         Flow::Go(Stage::PostFilter)

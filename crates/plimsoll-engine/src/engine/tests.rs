@@ -14,6 +14,7 @@ mod parking;
 mod permits;
 mod poison;
 mod post_filtering;
+mod preempting;
 mod properties;
 mod reconfiguring;
 mod reserving;

@@ -32,7 +32,8 @@ impl Engine {
         cycle.post_filtering.exhaustive = true;
         let mut trial = Trial::default();
         self.try_nodes(&mut cycle, &mut trial, now).ok()?;
-        cycle.begin_post_filters(trial.diagnosis?, trial.rejection);
+        let diagnosis = trial.diagnosis.filter(|diagnosis| !diagnosis.no_nodes)?;
+        cycle.begin_post_filters(diagnosis, trial.rejection);
         let mut stage = Stage::PostFilter;
         loop {
             let flow = match stage {

@@ -43,3 +43,6 @@ fn earliest_start(candidate: &Candidate) -> Option<(bool, Option<&Timestamp>)> {
     let most_important = victims.iter().filter(|victim| victim.priority() == highest);
     most_important.map(|victim| started(victim)).min()
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,12 +13,7 @@ impl Sparing {
     }
 
     /// Takes those away from the potential victims on a node that must stay; or says why the node is no candidate at all.
-    #[expect(
-        clippy::unused_self,
-        clippy::ptr_arg,
-        clippy::unnecessary_wraps,
-        reason = "nobody is spared yet"
-    )]
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "nobody is spared yet")]
     pub(super) fn thin(&self, _: &str, _: &mut Vec<Guest>) -> Result<(), String> {
         Ok(())
     }

@@ -103,13 +103,11 @@ impl Level {
     }
 
     fn scalar(&mut self, name: &CompactString) -> &mut i128 {
-        let at = match self.scalars.iter().position(|(named, _)| named == name) {
-            Some(at) => at,
-            None => {
-                self.scalars.push((name.clone(), 0));
-                self.scalars.len() - 1
-            }
-        };
+        let known = self.scalars.iter().position(|(named, _)| named == name);
+        let at = known.unwrap_or_else(|| {
+            self.scalars.push((name.clone(), 0));
+            self.scalars.len() - 1
+        });
         &mut self.scalars[at].1
     }
 }

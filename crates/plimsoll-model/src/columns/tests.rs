@@ -7,6 +7,7 @@ use naive::Cluster;
 
 mod naive;
 mod pods;
+mod priorities;
 
 const NAMES: [&str; 6] = ["n0", "n1", "n2", "n3", "n4", "n5"];
 const SCALARS: [&str; 3] = ["example.com/a", "example.com/b", "hugepages-2Mi"];
@@ -62,13 +63,16 @@ fn ports() -> Vec<HostPort> {
 fn footprint() -> impl Strategy<Value = Footprint> {
     let numbers = (amounts(), amount(), amount());
     let wanted = proptest::collection::vec(port(), 0..3);
-    (numbers, wanted).prop_map(|((requests, non_zero_cpu, non_zero_memory), wanted)| Footprint {
-        requests,
-        non_zero_cpu,
-        non_zero_memory,
-        host_ports: wanted.into_iter().collect(),
-        ..Footprint::default()
-    })
+    (numbers, wanted, 0..3_i32).prop_map(
+        |((requests, non_zero_cpu, non_zero_memory), wanted, priority)| Footprint {
+            requests,
+            non_zero_cpu,
+            non_zero_memory,
+            host_ports: wanted.into_iter().collect(),
+            priority,
+            ..Footprint::default()
+        },
+    )
 }
 
 fn a_node() -> impl Strategy<Value = Node> {

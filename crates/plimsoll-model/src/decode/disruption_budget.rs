@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 
 use compact_str::CompactString;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny};
+use serde::de::Deserializer;
 
 use super::{WireMeta, or_default};
-use crate::{DisruptionBudget, LabelSelector};
+use crate::{DisruptionBudget, LabelSelector, Timestamp};
 
 impl<'de> Deserialize<'de> for DisruptionBudget {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -42,5 +42,5 @@ struct WireStatus {
     #[serde(default, deserialize_with = "or_default")]
     disruptions_allowed: i32,
     #[serde(default, deserialize_with = "or_default")]
-    disrupted_pods: BTreeMap<CompactString, IgnoredAny>,
+    disrupted_pods: BTreeMap<CompactString, Option<Timestamp>>,
 }

@@ -304,7 +304,7 @@ impl From<WireStatus> for PodStatus {
             match condition.kind.as_str() {
                 "PodScheduled" if pod_scheduled.is_none() => pod_scheduled = Some(Box::new(condition.into())),
                 "DisruptionTarget" if disruption_target.is_none() => {
-                    disruption_target = Some(Box::new(condition.into()))
+                    disruption_target = Some(Box::new(condition.into()));
                 }
                 "PodResizePending" if resize_pending_reason.is_none() => resize_pending_reason = Some(condition.reason),
                 _ => {}

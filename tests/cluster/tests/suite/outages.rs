@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{Api, PostParams};
 use plimsoll_cluster::fixtures::{node, pod};
-use plimsoll_cluster::suite;
+use plimsoll_cluster::{Write, suite};
 use plimsoll_controlplane::User;
 
 #[test]
@@ -35,13 +35,13 @@ fn after_an_api_server_restart_scheduling_goes_on() -> anyhow::Result<()> {
 fn a_bind_whose_reply_is_lost_is_neither_repeated_elsewhere_nor_forgotten() -> anyhow::Result<()> {
     suite::run(async |cluster| {
         cluster.create_nodes([node("n1").cpu("1"), node("n2").cpu("1")]).await?;
-        let gate = cluster.bind_gate().await?;
+        let gate = cluster.write_gate().await?;
         cluster.start_scheduler()?;
-        gate.close("a");
+        gate.close(Write::Bind, "a");
         cluster.create_pods([pod("a").cpu("1")]).await?;
-        gate.arrival("a").await?;
+        gate.arrival(Write::Bind, "a").await?;
         cluster.control_plane().stop_server()?;
-        gate.open("a");
+        gate.open(Write::Bind, "a");
         Box::pin(cluster.control_plane().start_server()).await?;
         let first = cluster.bound("a").await?;
         cluster.create_pods([pod("b").cpu("1")]).await?;

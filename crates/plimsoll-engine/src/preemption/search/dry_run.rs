@@ -33,7 +33,10 @@ impl Search<'_> {
             return Tried::NoVictims;
         }
         let judged = self.hopeless.as_ref().filter(|_| !self.contenders.contains_key(&node));
-        if let Some(verdict) = judged.map(|verdicts| verdicts.of(node)).filter(is_rejection) {
+        if let Some(verdict) = judged
+            .map(|verdicts| verdicts.of(node))
+            .filter(|verdict| is_rejection(*verdict))
+        {
             return Tried::Rejected(verdict);
         }
         let by_sums = judged.is_some() && self.live.see_requests_only;
@@ -74,7 +77,7 @@ impl Search<'_> {
             let contenders = self.contenders.get(&node).map_or(&[][..], Vec::as_slice);
             let columns = self.ledger.columns_mut();
             match self.cycle.judge(node, None, contenders, columns, self.now) {
-                Ok(verdict) if is_rejection(&verdict) => Err(Tried::Rejected(verdict)),
+                Ok(verdict) if is_rejection(verdict) => Err(Tried::Rejected(verdict)),
                 Ok(_) => Ok(self.reprieve(node, guests, depth, &mut stays)),
                 Err(text) => Err(Tried::Failed(text)),
             }
@@ -113,7 +116,7 @@ impl Search<'_> {
         let contenders = self.contenders.get(&node).map_or(&[][..], Vec::as_slice);
         let columns = self.ledger.columns_mut();
         let verdict = self.cycle.judge(node, live, contenders, columns, self.now);
-        verdict.is_ok_and(|verdict| !is_rejection(&verdict))
+        verdict.is_ok_and(|verdict| !is_rejection(verdict))
     }
 
     fn take_off(&mut self, node: NodeIndex, guest: &Guest, depth: Depth) {
@@ -139,6 +142,6 @@ impl Search<'_> {
     }
 }
 
-fn is_rejection(verdict: &Verdict) -> bool {
+fn is_rejection(verdict: Verdict) -> bool {
     verdict.filter().is_some()
 }

@@ -57,6 +57,13 @@ impl Cluster {
         footprint
     }
 
+    /// Every pod below a priority on a node or ghost, with where it is.
+    pub(super) fn pods_below(&self, priority: i32) -> impl Iterator<Item = (&'static str, &Footprint)> {
+        let places = self.places.iter();
+        let pods = places.flat_map(|(name, place)| place.pods.iter().map(|pod| (*name, pod)));
+        pods.filter(move |(_, pod)| pod.priority < priority)
+    }
+
     fn sweep(&mut self) {
         self.places
             .retain(|_, place| place.node.is_some() || !place.pods.is_empty());

@@ -1,6 +1,7 @@
-//! Holds Bindings at the API server, so that a test can act between the decision and the bind with certainty.
+//! Holds a scheduler's writes to pods at the API server, so that a test can act between the decision and the write with
+//! certainty.
 //!
-//! It is an admission webhook for `pods/binding`: the API server asks before it binds, and waits for the answer.
+//! It is an admission webhook: the API server asks before it writes, and waits for the answer.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -13,7 +14,7 @@ use axum::{Json, Router, routing};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use kube::api::{Api, DeleteParams, PostParams};
-use plimsoll_controlplane::{Authority, ServingCertificate};
+use plimsoll_controlplane::{Authority, ServingCertificate, User};
 use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -23,22 +24,38 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-const NAME: &str = "plimsoll-bind-gate";
-const PROBE: &str = "bind-gate-probe";
+const NAME: &str = "plimsoll-write-gate";
+const PROBE: &str = "write-gate-probe";
 
-/// A gate through which every Binding of the cluster must pass.
+/// What a scheduler writes of a pod.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Write {
+    /// Its Binding.
+    Bind,
+    /// Its status.
+    Status,
+    /// Its deletion.
+    Delete,
+    /// Its eviction.
+    Evict,
+}
+
+/// A gate through which every write of a scheduler to a pod must pass. Other users go round it.
 #[derive(Debug)]
-pub struct BindGate {
+pub struct WriteGate {
     doors: Arc<Doors>,
     _server: JoinSet<()>,
 }
 
+/// Writes, each with the name of the pod.
+type Writes = BTreeSet<(Write, String)>;
+
 #[derive(Debug)]
 struct Doors {
-    /// Pods whose Bindings stand before a closed door.
-    closed: watch::Sender<BTreeSet<String>>,
-    /// Pods of which a Binding has come to the gate, through it or not.
-    arrived: watch::Sender<BTreeSet<String>>,
+    /// Those that stand before a closed door.
+    closed: watch::Sender<Writes>,
+    /// Those that have come to the gate, through it or not.
+    arrived: watch::Sender<Writes>,
     /// Failures of the server's own, for the test to show.
     failures: Mutex<Vec<String>>,
 }
@@ -49,12 +66,28 @@ struct Review {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ReviewRequest {
     uid: String,
     name: String,
+    operation: String,
+    #[serde(default)]
+    sub_resource: String,
 }
 
-impl BindGate {
+impl ReviewRequest {
+    fn write(&self) -> Option<Write> {
+        match (self.operation.as_str(), self.sub_resource.as_str()) {
+            ("CREATE", "binding") => Some(Write::Bind),
+            ("UPDATE", "status") => Some(Write::Status),
+            ("DELETE", "") => Some(Write::Delete),
+            ("CREATE", "eviction") => Some(Write::Evict),
+            _ => None,
+        }
+    }
+}
+
+impl WriteGate {
     /// Sets the gate up, all doors open, and waits until the API server honours it.
     pub(crate) async fn start(client: &kube::Client, authority: &Authority) -> anyhow::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -65,7 +98,7 @@ impl BindGate {
             failures: Mutex::new(Vec::new()),
         });
         let router = Router::new()
-            .route("/bind", routing::post(answer))
+            .route("/write", routing::post(answer))
             .with_state(Arc::clone(&doors));
         let tls = TlsListener {
             listener,
@@ -91,7 +124,7 @@ impl BindGate {
         Ok(gate)
     }
 
-    /// Takes a gate that an earlier test left away, if there is one, and waits until Bindings pass again.
+    /// Takes a gate that an earlier test left away, if there is one, and waits until writes pass again.
     pub(crate) async fn remove(client: &kube::Client) -> anyhow::Result<()> {
         let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
         match configurations.delete(NAME, &DeleteParams::default()).await {
@@ -105,31 +138,42 @@ impl BindGate {
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        anyhow::bail!("the API server still asks a bind gate that is gone")
+        anyhow::bail!("the API server still asks a write gate that is gone")
     }
 
-    /// From now on Bindings of the pod called `name` wait.
-    pub fn close(&self, name: &str) {
+    /// From now on this write of the pod called `name` waits.
+    pub fn close(&self, write: Write, name: &str) {
         self.doors.closed.send_modify(|closed| {
-            closed.insert(name.to_owned());
+            closed.insert((write, name.to_owned()));
         });
     }
 
-    /// Lets the Bindings of the pod called `name` pass, those waiting too.
-    pub fn open(&self, name: &str) {
+    /// Lets this write of the pod called `name` pass, those waiting too.
+    pub fn open(&self, write: Write, name: &str) {
         self.doors.closed.send_modify(|closed| {
-            closed.remove(name);
+            closed.remove(&(write, name.to_owned()));
         });
     }
 
-    /// Waits until a Binding of the pod called `name` stands at the gate.
-    pub async fn arrival(&self, name: &str) -> anyhow::Result<()> {
-        let mut arrived = self.doors.arrived.subscribe();
-        let wait = arrived.wait_for(|arrived| arrived.contains(name));
-        tokio::time::timeout(Duration::from_secs(20), wait)
-            .await
-            .with_context(|| format!("no Binding of {name} came to the gate; {:?}", self.doors.failures))??;
+    /// Waits until this write of the pod called `name` stands at the gate.
+    pub async fn arrival(&self, write: Write, name: &str) -> anyhow::Result<()> {
+        self.first_arrival(&[(write, name)]).await?;
         Ok(())
+    }
+
+    /// Waits until one of these writes stands at the gate, and tells which, by its place.
+    pub async fn first_arrival(&self, writes: &[(Write, &str)]) -> anyhow::Result<usize> {
+        let mut arrived = self.doors.arrived.subscribe();
+        let place = |arrived: &Writes| {
+            writes
+                .iter()
+                .position(|(write, name)| arrived.contains(&(*write, (*name).to_owned())))
+        };
+        let wait = arrived.wait_for(|arrived| place(arrived).is_some());
+        let arrived = tokio::time::timeout(Duration::from_secs(20), wait)
+            .await
+            .with_context(|| format!("none of {writes:?} came to the gate; {:?}", self.doors.failures))??;
+        place(&arrived).context("it has just arrived")
     }
 
     /// The API server reads its webhooks a moment after they are written.
@@ -137,12 +181,12 @@ impl BindGate {
         for _ in 0..100 {
             // What the answer is does not matter: the pod does not exist.
             let _ = probe(client).await;
-            if self.doors.arrived.borrow().contains(PROBE) {
+            if self.doors.arrived.borrow().contains(&(Write::Bind, PROBE.to_owned())) {
                 return Ok(());
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        anyhow::bail!("the API server does not ask the bind gate; {:?}", self.doors.failures)
+        anyhow::bail!("the API server does not ask the write gate; {:?}", self.doors.failures)
     }
 }
 
@@ -157,38 +201,53 @@ async fn probe(client: &kube::Client) -> Result<String, kube::Error> {
 }
 
 async fn answer(State(doors): State<Arc<Doors>>, Json(review): Json<Review>) -> Json<Value> {
-    let name = review.request.name;
-    doors.arrived.send_modify(|arrived| {
-        arrived.insert(name.clone());
-    });
-    // Fails only when the gate is gone, and then nothing holds the Binding any more.
-    let _ = doors
-        .closed
-        .subscribe()
-        .wait_for(|closed| !closed.contains(&name))
-        .await;
+    let request = review.request;
+    if let Some(write) = request.write() {
+        let write = (write, request.name);
+        doors.arrived.send_modify(|arrived| {
+            arrived.insert(write.clone());
+        });
+        // Fails only when the gate is gone, and then nothing holds the write any more.
+        let _ = doors
+            .closed
+            .subscribe()
+            .wait_for(|closed| !closed.contains(&write))
+            .await;
+    }
     Json(json!({
         "apiVersion": "admission.k8s.io/v1",
         "kind": "AdmissionReview",
-        "response": { "uid": review.request.uid, "allowed": true },
+        "response": { "uid": request.uid, "allowed": true },
     }))
 }
 
 fn configuration(port: u16, authority: &Authority) -> anyhow::Result<ValidatingWebhookConfiguration> {
+    let rule = |operation: &str, resource: &str| {
+        json!({
+            "operations": [operation],
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "resources": [resource],
+        })
+    };
+    // The test and its kubelets must get past a closed door.
+    let scheduler = User::scheduler(0).name;
+    let whose = format!("request.userInfo.username == '{scheduler}' || request.name == '{PROBE}'");
     Ok(serde_json::from_value(json!({
         "metadata": { "name": NAME },
         "webhooks": [{
-            "name": "bind-gate.plimsoll.test",
+            "name": "write-gate.plimsoll.test",
             "clientConfig": {
-                "url": format!("https://127.0.0.1:{port}/bind"),
+                "url": format!("https://127.0.0.1:{port}/write"),
                 "caBundle": ByteString(authority.pem().into_bytes()),
             },
-            "rules": [{
-                "operations": ["CREATE"],
-                "apiGroups": [""],
-                "apiVersions": ["v1"],
-                "resources": ["pods/binding"],
-            }],
+            "rules": [
+                rule("CREATE", "pods/binding"),
+                rule("UPDATE", "pods/status"),
+                rule("DELETE", "pods"),
+                rule("CREATE", "pods/eviction"),
+            ],
+            "matchConditions": [{ "name": "by-a-scheduler", "expression": whose }],
             "failurePolicy": "Fail",
             "timeoutSeconds": 30,
             "sideEffects": "None",
