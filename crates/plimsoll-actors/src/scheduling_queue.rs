@@ -49,6 +49,13 @@ pub enum QueueMessage {
         /// The pod's trace.
         trace: TraceContext,
     },
+    /// From the cycle, behind the pod's settlement: try it again at this moment even if nothing happens.
+    RetryAt {
+        /// Which pod.
+        uid: Uid,
+        /// When.
+        at: Moment,
+    },
     /// From the cycle: something of the scheduler's own that may let a waiting pod fit, and the objects behind it.
     Observe(ClusterEvent, EventObjects),
     /// From plugins of a cycle that found a node: try these pods now.
@@ -79,6 +86,7 @@ impl Summary for QueueMessage {
             }
             Self::Ready => "Ready".to_owned(),
             Self::Settle { uid, outcome, .. } => format!("Settle {uid} {outcome:?}"),
+            Self::RetryAt { uid, at } => format!("RetryAt {uid} {}", at.as_nanos()),
             Self::Observe(event, _) => format!("Observe {event}"),
             Self::Activate(uids) => format!("Activate {uids:?}"),
             Self::Tick => "Tick".to_owned(),
@@ -226,6 +234,7 @@ impl Actor for SchedulingQueue {
             QueueMessage::Settle { uid, outcome, trace } => {
                 trace.span("Settle").in_scope(|| state.settle(uid, outcome, now));
             }
+            QueueMessage::RetryAt { uid, at } => state.queue.retry_at(&uid, at),
             QueueMessage::Observe(event, objects) => state.queue.observe(event, objects, now),
             QueueMessage::Activate(uids) => state.queue.activate(&uids, now),
             QueueMessage::Tick => {

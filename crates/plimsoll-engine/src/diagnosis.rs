@@ -1,5 +1,5 @@
 use plimsoll_framework::Nomination;
-use plimsoll_model::Seq;
+use plimsoll_model::{Moment, Seq};
 
 use crate::PreemptionPlan;
 
@@ -22,6 +22,8 @@ pub struct Diagnosis {
     pub preemption_tried: bool,
     /// Whom to evict so that the pod gets room on the node that it is nominated to.
     pub preemption: Option<PreemptionPlan>,
+    /// When the pod is to be tried again even if nothing happens: something that spoke against a node is over then.
+    pub retry_at: Option<Moment>,
 }
 
 /// The reason given in the pod's condition.

@@ -14,6 +14,7 @@ use crate::cycle::Cycle;
 use crate::ledger::Ledger;
 use crate::nominations::Nominations;
 use crate::plan::Plans;
+use crate::preemption::Memory;
 use crate::record::Records;
 use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 
@@ -37,6 +38,7 @@ pub struct Engine {
     ledger: Ledger,
     nominations: Nominations,
     records: Records,
+    memory: Memory,
     ties: ChaCha8Rng,
     applied: Seq,
     /// Where the next search for feasible nodes begins in the order of nodes, for profiles that do not look at all.
@@ -84,6 +86,7 @@ impl Engine {
             ledger: Ledger::default(),
             nominations: Nominations::default(),
             records: Records::default(),
+            memory: Memory::default(),
             ties: ChaCha8Rng::seed_from_u64(seed),
             applied: Seq::ZERO,
             next_start: 0,
@@ -261,6 +264,9 @@ impl Engine {
             Delta::WorkloadSelectorChanged { old, new } => self.ledger.change_workload(old.as_ref(), new.as_ref()),
             Delta::DisruptionBudgetChanged { old, new } => {
                 self.ledger.change_disruption_budget(old.as_ref(), new.as_ref());
+                if let Some(budget) = new {
+                    self.memory.budget_changed(budget);
+                }
             }
         }
         self.tell_unmatched(out);
@@ -273,6 +279,9 @@ impl Engine {
 
     fn on_pod(&mut self, old: Option<&Arc<Pod>>, new: &Arc<Pod>, now: Moment, out: &mut Vec<Notice>) {
         self.ledger.set_pod(new);
+        if new.is_terminating() {
+            self.memory.goes(&new.uid);
+        }
         let claim = self.ledger.claim_of(&new.uid);
         if new.node_name().is_some() {
             self.nominations.remove(&new.uid);
@@ -293,6 +302,7 @@ impl Engine {
 
     fn on_pod_deleted(&mut self, pod: &Arc<Pod>, now: Moment, out: &mut Vec<Notice>) {
         self.ledger.remove_pod(&pod.uid);
+        self.memory.goes(&pod.uid);
         self.nominations.remove(&pod.uid);
         if let Some(claim) = self.ledger.claim_of(&pod.uid) {
             self.advance_claim(claim, Input::Sight(Sight::Deleted), now, out);

@@ -106,6 +106,11 @@ impl Ledger {
         entries.filter_map(move |entry| entry.guest_below(priority))
     }
 
+    /// Every disruption budget, by namespace and name.
+    pub(crate) fn budgets(&self) -> impl Iterator<Item = &Arc<DisruptionBudget>> {
+        self.budgets.values()
+    }
+
     /// The disruption budgets of a namespace, by name.
     pub(crate) fn budgets_in(&self, namespace: &str) -> impl Iterator<Item = &Arc<DisruptionBudget>> {
         let from = ObjectName::new(namespace, "");

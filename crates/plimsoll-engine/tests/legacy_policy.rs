@@ -134,7 +134,7 @@ impl Cluster {
         self.engine.apply(&change, Moment::ZERO, &mut Vec::new());
     }
 
-    /// Where a new pod goes, or why nowhere.
+    /// Where a new pod goes, or why nowhere, without what post-filters add.
     fn place(&mut self, name: &str, app: &str) -> Result<String, String> {
         let metadata = format!(
             r#"{{"name":"{name}","namespace":"default","uid":"{name}","resourceVersion":"1","labels":{{"app":"{app}"}}}}"#
@@ -144,10 +144,17 @@ impl Cluster {
         self.apply(Delta::PodAdded(Arc::clone(&pod)));
         match self.engine.begin(&pod, Moment::ZERO, &mut Vec::new()) {
             Step::Done(Outcome::Placed(placement)) => Ok(placement.node.to_string()),
-            Step::Done(Outcome::Unschedulable(diagnosis)) => Err(diagnosis.message),
+            Step::Done(Outcome::Unschedulable(diagnosis)) => Err(of_filters(&diagnosis.message)),
             other => panic!("{other:?}"),
         }
     }
+}
+
+fn of_filters(message: &str) -> String {
+    let (said, _) = message
+        .split_once(" no new claims to deallocate, preemption: ")
+        .unwrap();
+    said.to_owned()
 }
 
 #[test]

@@ -40,6 +40,8 @@ pub enum EventResource {
     Namespace,
     /// What selects the pods of a workload; kube-scheduler has no such event.
     Workload(WorkloadKind),
+    /// How many pods of an application may be disrupted; kube-scheduler has no such event.
+    PodDisruptionBudget,
     /// Anything.
     Wildcard,
 }
@@ -206,6 +208,7 @@ impl fmt::Display for ClusterEvent {
             EventResource::Workload(WorkloadKind::ReplicationController) => "ReplicationController",
             EventResource::Workload(WorkloadKind::ReplicaSet) => "apps/ReplicaSet",
             EventResource::Workload(WorkloadKind::StatefulSet) => "apps/StatefulSet",
+            EventResource::PodDisruptionBudget => "policy/PodDisruptionBudget",
             EventResource::Wildcard => "*",
         };
         write!(f, "{resource}{}", self.action.name())
@@ -299,6 +302,10 @@ mod tests {
             (
                 ClusterEvent::new(EventResource::Workload(WorkloadKind::ReplicaSet), Action::UPDATE),
                 "apps/ReplicaSetUpdate",
+            ),
+            (
+                ClusterEvent::new(EventResource::PodDisruptionBudget, Action::UPDATE),
+                "policy/PodDisruptionBudgetUpdate",
             ),
         ];
         for (event, label) in cases {

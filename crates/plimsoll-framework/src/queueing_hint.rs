@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_model::{Namespace, Node, Pod, WorkloadKind, WorkloadSelector};
+use plimsoll_model::{DisruptionBudget, Namespace, Node, Pod, WorkloadKind, WorkloadSelector};
 
 use crate::{Action, ClusterEvent, EventResource, Plugin};
 
@@ -37,6 +37,13 @@ pub enum EventObjects {
         old: Option<Arc<WorkloadSelector>>,
         /// As it is now.
         new: Option<Arc<WorkloadSelector>>,
+    },
+    /// A pod disruption budget.
+    DisruptionBudget {
+        /// As it was last told.
+        old: Option<Arc<DisruptionBudget>>,
+        /// As it is now.
+        new: Option<Arc<DisruptionBudget>>,
     },
 }
 

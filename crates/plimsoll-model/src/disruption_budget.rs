@@ -28,6 +28,19 @@ impl DisruptionBudget {
         self.selects(pod) && self.disrupted_pods.binary_search(&pod.name.name).is_err()
     }
 
+    /// Whether the API server asks this budget before it grants the eviction of the pod: other than
+    /// [`DisruptionBudget::counts`] an empty selector selects every pod of the namespace, also those without labels.
+    pub fn guards(&self, pod: &Pod) -> bool {
+        let selector = self.selector.as_ref();
+        self.name.namespace == pod.name.namespace && selector.is_some_and(|selector| selector.matches(&pod.labels))
+    }
+
+    /// Whether the API server has granted the eviction of a pod of this name, and the pod was there when the status was
+    /// last brought up to date.
+    pub fn has_granted(&self, pod: &Pod) -> bool {
+        self.name.namespace == pod.name.namespace && self.disrupted_pods.binary_search(&pod.name.name).is_ok()
+    }
+
     fn selects(&self, pod: &Pod) -> bool {
         let selector = self.selector.as_ref().filter(|selector| !selector.is_empty());
         self.name.namespace == pod.name.namespace
@@ -58,6 +71,49 @@ mod tests {
             match_expressions: vec![LabelRequirement::new("app", operator, values.iter().copied())],
             ..LabelSelector::default()
         }
+    }
+
+    #[test]
+    fn a_budget_guards_what_its_selector_matches_as_the_api_server_does() {
+        let web = || pod("a").label("app", "web");
+        let selecting = || Some(with_label(Operator::In, &["web"]));
+        let none = || Some(LabelSelector::default());
+        let cases = [
+            ("selected", selecting(), web().build(), true),
+            ("another label", selecting(), pod("a").label("app", "db").build(), false),
+            ("another namespace", selecting(), web().namespace("shop").build(), false),
+            (
+                "granted already",
+                selecting(),
+                pod("granted").label("app", "web").build(),
+                true,
+            ),
+            ("no selector", None, web().build(), false),
+            ("an empty selector", none(), web().build(), true),
+            ("an empty selector, no labels", none(), pod("a").build(), true),
+            (
+                "an invalid selector",
+                Some(with_label(Operator::In, &[])),
+                web().build(),
+                false,
+            ),
+            (
+                "no label wanted, none there",
+                Some(with_label(Operator::DoesNotExist, &[])),
+                pod("a").build(),
+                true,
+            ),
+        ];
+        for (case, selector, pod, expected) in cases {
+            assert_eq!(budget(selector).guards(&pod), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn an_eviction_is_granted_to_a_pod_by_its_name() {
+        assert!(budget(None).has_granted(&pod("granted").build()));
+        assert!(!budget(None).has_granted(&pod("granted").namespace("shop").build()));
+        assert!(!budget(None).has_granted(&pod("a").build()));
     }
 
     #[test]

@@ -83,23 +83,48 @@ impl PreEnqueue for DefaultPreemption {
 
 impl EnqueueExtensions for DefaultPreemption {
     fn events_to_register(&self) -> Vec<ClusterEvent> {
-        if self.terms.asynchronous {
-            vec![ClusterEvent::new(EventResource::Pod, Action::DELETE)]
-        } else {
-            Vec::new()
-        }
+        let departures = ClusterEvent::new(EventResource::Pod, Action::DELETE);
+        let budgets = ClusterEvent::new(EventResource::PodDisruptionBudget, Action::ALL);
+        let hard = self.terms.disruption_budgets == DisruptionBudgetPolicy::Hard;
+        let events = [(departures, self.terms.asynchronous), (budgets, hard)];
+        events
+            .into_iter()
+            .filter(|(_, heard)| *heard)
+            .map(|(event, _)| event)
+            .collect()
     }
 
-    /// Preemption holds its pods back only while it is under way; what brings them back then is for others to say.
+    fn may_help_some_pod(&self, _: ClusterEvent, _: ClusterEvent, objects: &EventObjects) -> bool {
+        allows_more(objects)
+    }
+
+    fn reads_labels(&self) -> bool {
+        false
+    }
+
+    /// Preemption holds its pods back only while it is under way; what brings them back then is for others to say. It turns
+    /// them away itself only where budgets may not be violated.
     fn queueing_hint(
         &self,
         _: ClusterEvent,
         _: ClusterEvent,
         _: &Pod,
-        _: &EventObjects,
+        objects: &EventObjects,
     ) -> Result<QueueingHint, String> {
-        Ok(QueueingHint::Skip)
+        Ok(QueueingHint::queue_if(allows_more(objects)))
     }
+}
+
+/// Whether a disruption budget may let somebody go now that it did not before.
+fn allows_more(objects: &EventObjects) -> bool {
+    let EventObjects::DisruptionBudget { old: Some(old), new } = objects else {
+        return false;
+    };
+    new.as_ref().is_none_or(|new| {
+        new.disruptions_allowed > old.disruptions_allowed
+            || new.selector != old.selector
+            || new.disrupted_pods != old.disrupted_pods
+    })
 }
 
 #[cfg(test)]
@@ -107,6 +132,7 @@ mod tests {
     use std::time::Duration;
 
     use plimsoll_config::{FeatureGates, NodeAffinityArgs, ProfileExtras};
+    use plimsoll_model::{DisruptionBudget, ObjectName, ResourceVersion, Uid};
 
     use super::*;
     use crate::fixture::{Listener, made_with};
@@ -165,6 +191,47 @@ mod tests {
         });
         let error = made_with(construct, Some(&invalid), &gates).unwrap_err();
         assert!(error.contains("minCandidateNodesPercentage"), "{error}");
+    }
+
+    #[test]
+    fn where_no_budget_may_be_violated_it_wakes_pods_when_one_allows_more() {
+        let gates = FeatureGates::default();
+        let extras = ProfileExtras {
+            pod_disruption_budget_policy: PodDisruptionBudgetPolicy::Hard,
+            ..ProfileExtras::default()
+        };
+        let made = construct(&Construction {
+            args: None,
+            gates: &gates,
+            scheduler_name: "mine",
+            extras: &extras,
+        });
+        let listener = Listener::of(&made.unwrap());
+        assert!(listener.hears_of(EventResource::PodDisruptionBudget, Action::UPDATE));
+        let budget = |allowed: i32, disrupted: &[&str]| {
+            Some(Arc::new(DisruptionBudget {
+                name: ObjectName::new("default", "b"),
+                uid: Uid::from("b"),
+                resource_version: ResourceVersion::new(1),
+                selector: None,
+                disruptions_allowed: allowed,
+                disrupted_pods: disrupted.iter().map(|name| (*name).into()).collect(),
+            }))
+        };
+        let cases = [
+            ("it allows more", budget(0, &[]), budget(1, &[]), true),
+            ("it allows less", budget(1, &[]), budget(0, &[]), false),
+            ("nothing that counts changes", budget(1, &[]), budget(1, &[]), false),
+            ("a pod is granted", budget(1, &[]), budget(1, &["a"]), true),
+            ("it is gone", budget(0, &[]), None, true),
+            ("it is new", None, budget(1, &[]), false),
+        ];
+        for (case, old, new, wakes) in cases {
+            let objects = EventObjects::DisruptionBudget { old, new };
+            let pod = crate::fixture::pod("{}");
+            let woken = listener.wakes(EventResource::PodDisruptionBudget, Action::UPDATE, &pod, &objects);
+            assert_eq!(woken, wakes, "{case}");
+        }
     }
 
     #[test]

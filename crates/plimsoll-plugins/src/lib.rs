@@ -58,6 +58,7 @@ pub fn registry() -> Registry {
     registry.add(node_declared_features::NAME, node_declared_features::construct);
     registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
+    registry.add(default_preemption::NAME, default_preemption::construct);
     registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));
     not_yet::add_to(&mut registry);
     add_legacy(&mut registry);

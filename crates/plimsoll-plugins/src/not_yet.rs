@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use plimsoll_framework::{
-    Code, CycleContext, CycleState, Extensions, Plugin, PreFilter, PreFilterOutcome, Registry, Status,
+    Code, CycleContext, CycleState, Extensions, Plugin, PostFilter, PostFilterOutcome, PreFilter, PreFilterOutcome,
+    Registry, Rejections, Status,
 };
 use plimsoll_model::{Pod, VolumeKind};
 
@@ -32,6 +33,7 @@ pub const SCHEDULING_GROUP: &str = "pod has a scheduling group, and this version
 /// It is behind a gate, and holds its pods back whatever the gate says: a member of a group that is placed on its own may
 /// be what a group must never be, a half of it.
 const GANG_SCHEDULING: &str = "GangScheduling";
+const DYNAMIC_RESOURCES: &str = "DynamicResources";
 
 /// A plugin that is not there yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +50,7 @@ struct Placeholder {
     need: Option<fn(&Pod) -> Option<&'static str>>,
 }
 
-const PLACEHOLDERS: [Placeholder; 9] = [
+const PLACEHOLDERS: [Placeholder; 8] = [
     Placeholder {
         missing: Missing {
             plugin: "VolumeRestrictions",
@@ -79,17 +81,10 @@ const PLACEHOLDERS: [Placeholder; 9] = [
     },
     Placeholder {
         missing: Missing {
-            plugin: "DynamicResources",
+            plugin: DYNAMIC_RESOURCES,
             what: "pods with resource claims are not placed; extended resources are not taken from device classes",
         },
         need: Some(resource_claims),
-    },
-    Placeholder {
-        missing: Missing {
-            plugin: "DefaultPreemption",
-            what: "no pod is evicted to make room for a more important one",
-        },
-        need: None,
     },
     Placeholder {
         missing: Missing {
@@ -149,7 +144,10 @@ struct NotYet {
 
 impl Placeholder {
     fn extensions(&self) -> Extensions {
-        let extensions = Extensions::new().enqueue(Arc::new(registrations::of(self.missing)));
+        let mut extensions = Extensions::new().enqueue(Arc::new(registrations::of(self.missing)));
+        if self.missing.plugin == DYNAMIC_RESOURCES {
+            extensions = extensions.post_filter(Arc::new(NothingToDeallocate));
+        }
         match self.need {
             Some(need) => extensions.pre_filter(Arc::new(NotYet {
                 plugin: self.missing.plugin,
@@ -163,6 +161,23 @@ impl Placeholder {
 impl Plugin for NotYet {
     fn name(&self) -> &'static str {
         self.plugin
+    }
+}
+
+/// `DynamicResources` after all filters: it would take devices back that are allocated and not in use. What it says then
+/// comes before what preemption says, of pods without claims too.
+struct NothingToDeallocate;
+
+impl Plugin for NothingToDeallocate {
+    fn name(&self) -> &'static str {
+        DYNAMIC_RESOURCES
+    }
+}
+
+impl PostFilter for NothingToDeallocate {
+    fn post_filter(&self, _: CycleContext<'_>, _: &mut CycleState, _: Rejections<'_>) -> PostFilterOutcome {
+        let reason = "no new claims to deallocate";
+        PostFilterOutcome::rejected(Status::new(Code::Unschedulable, DYNAMIC_RESOURCES, reason))
     }
 }
 
@@ -378,14 +393,12 @@ mod tests {
             ),
             ("GangScheduling", EventResource::PodGroup, Action::ADD, true),
             ("GangScheduling", EventResource::UnschedulablePod, Action::ADD, true),
-            ("DefaultPreemption", EventResource::AssignedPod, Action::DELETE, false),
             ("PodGroupPodsCount", EventResource::AssignedPod, Action::ADD, false),
         ];
         for (plugin, resource, action, expected) in cases {
             let wakes = listener(plugin).wakes(resource, action, &pod("{}"), &EventObjects::None);
             assert_eq!(wakes, expected, "{plugin} {resource:?} {action:?}");
         }
-        assert!(listener("DefaultPreemption").hears_of(EventResource::AssignedPod, Action::DELETE));
     }
 
     #[test]
@@ -436,7 +449,7 @@ mod tests {
         let assemble = |config: &ProfileConfig| Profile::assemble(config, &crate::registry(), &gates);
         let kept = assemble(&config).unwrap().not_there_yet;
         assert!(
-            kept.iter().any(|name| name == "DefaultPreemption") && kept.iter().any(|name| name == "PodGroupPodsCount")
+            kept.iter().any(|name| name == "DynamicResources") && kept.iter().any(|name| name == "PodGroupPodsCount")
         );
         for missing in missing() {
             config.enabled_by_name = vec![missing.plugin.to_owned()];

@@ -6,6 +6,7 @@ use compact_str::CompactString;
 use plimsoll_framework::{ClusterEvent, EventObjects, Plugin, Profile, ProfileIndex, QueueOrder, QueueSort};
 use plimsoll_model::{Labels, Moment, Pod, Seq, Uid};
 
+use self::retrying::Retries;
 use crate::event_log::{Audience, EventLog, Occurrence};
 use crate::groups::Groups;
 use crate::heap::{Heap, Ranking};
@@ -26,6 +27,7 @@ mod moves;
 #[cfg(test)]
 mod properties;
 mod reconfigure;
+mod retrying;
 #[cfg(test)]
 mod tests;
 mod waking;
@@ -90,6 +92,7 @@ pub struct SchedulingQueue {
     deadlines: BTreeMap<(Moment, u64), Slot>,
     /// Parked records, but for those set aside, by what events can do for them.
     groups: Groups,
+    retries: Retries,
     log: EventLog,
     history: History,
     portion: usize,
@@ -119,6 +122,7 @@ impl SchedulingQueue {
             error_backoff: Heap::new(Ranking::Backoff, sort),
             deadlines: BTreeMap::new(),
             groups: Groups::default(),
+            retries: Retries::default(),
             log: EventLog::default(),
             history: History::default(),
             portion: PORTION,
@@ -300,13 +304,14 @@ impl SchedulingQueue {
         }
     }
 
-    /// Moves pods that an event woke, whose backoff is over, or that were parked up to their deadline; of very many only a
-    /// portion, and [`Self::next_deadline`] then lies in the past.
+    /// Moves pods that an event woke, whose backoff is over, or that were parked up to their deadline or up to the moment that
+    /// their rejection named; of very many only a portion, and [`Self::next_deadline`] then lies in the past.
     pub fn tick(&mut self, now: Moment) {
         self.history.turn_to(now);
         let mut budget = self.portion;
         self.move_woken(now, &mut budget);
         self.flush_backoff(now, &mut budget);
+        self.retry_due(now, &mut budget);
         self.flush_parked(now, &mut budget);
     }
 
@@ -319,6 +324,7 @@ impl SchedulingQueue {
             .map(|slot| self.records[slot].next_look(&self.config));
         first_backoff
             .chain(self.deadlines.first_key_value().map(|((due, _), _)| *due))
+            .chain(self.retries.next())
             .chain(self.groups.has_woken().then(|| self.history.now()))
             .min()
     }

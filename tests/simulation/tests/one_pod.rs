@@ -51,7 +51,11 @@ fn a_pod_that_does_not_fit_is_told_why_and_placed_when_there_is_room() {
         let pods = plimsoll_apiserver::resource::find("", "v1", "pods").unwrap();
         let pod = world.server().get(pods, "default", "a").unwrap();
         let condition = &pod.pointer("/status/conditions").unwrap()[0];
-        assert_eq!(condition["message"], "0/1 nodes are available: 1 Insufficient cpu.");
+        assert_eq!(
+            condition["message"],
+            "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: 0/1 nodes are available: \
+             1 Preemption is not helpful for scheduling."
+        );
         assert_eq!(condition["reason"], "Unschedulable");
         world.add_node(workload::node("large", 1000, 8000, 110));
         world.until_bound(1, Duration::from_secs(15)).await;

@@ -12,6 +12,7 @@ use plimsoll_telemetry::AttemptResult;
 
 use super::SchedulingCycleState;
 use crate::event_recorder::{PodEvent, RecorderMessage};
+use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
 
 impl SchedulingCycleState {
@@ -43,6 +44,12 @@ impl SchedulingCycleState {
                     }
                 };
                 self.settle(pod, back);
+                if let Some(at) = diagnosis.retry_at {
+                    self.queue.tell(QueueMessage::RetryAt {
+                        uid: pod.uid.clone(),
+                        at,
+                    });
+                }
                 self.explain(
                     pod,
                     FailureReason::Unschedulable,

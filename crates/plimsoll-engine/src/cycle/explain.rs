@@ -132,6 +132,7 @@ impl Cycle {
             no_nodes: false,
             preemption_tried: false,
             preemption: None,
+            retry_at: None,
         }
     }
 }

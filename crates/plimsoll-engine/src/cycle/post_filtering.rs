@@ -7,7 +7,7 @@ use plimsoll_model::Moment;
 use plimsoll_model::columns::Columns;
 
 use super::Cycle;
-use crate::preemption::Candidate;
+use crate::preemption::{Candidate, Hindrance};
 use crate::{Diagnosis, PreemptionPlan};
 
 /// How far the post-filters have come with a pod that no node will do for.
@@ -75,6 +75,19 @@ impl Cycle {
     pub(crate) fn note_preemption(&mut self) {
         if let Some(diagnosis) = &mut self.post_filtering.diagnosis {
             diagnosis.preemption_tried = true;
+        }
+    }
+
+    /// Notes what kept preemption from making room: the pod is to be tried again when that is over, and the plugin hears when
+    /// budgets allow more.
+    pub(crate) fn note_hindrance(&mut self, hindrance: Hindrance, plugin: &'static str) {
+        let Some(diagnosis) = &mut self.post_filtering.diagnosis else {
+            return;
+        };
+        diagnosis.retry_at = hindrance.until;
+        if hindrance.budgets && !diagnosis.plugins.contains(&plugin) {
+            diagnosis.plugins.push(plugin);
+            diagnosis.plugins.sort_unstable();
         }
     }
 

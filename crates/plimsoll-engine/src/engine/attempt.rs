@@ -127,7 +127,7 @@ impl Engine {
             preemption: Some(plan), ..
         }) = &outcome
         {
-            self.settle_plan(plan);
+            self.settle_plan(plan, cycle.post_filtering.terms, now);
         }
         self.verdicts.extend(cycle.state.take_permit_verdicts());
         self.spare = Some(cycle);
@@ -310,5 +310,6 @@ pub(super) fn no_nodes(cycle: &Cycle) -> Diagnosis {
         no_nodes: true,
         preemption_tried: false,
         preemption: None,
+        retry_at: None,
     }
 }

@@ -177,5 +177,6 @@ fn turned_away(cycle: &Cycle, point: &str, status: &Status) -> Outcome {
         no_nodes: false,
         preemption_tried: false,
         preemption: None,
+        retry_at: None,
     })
 }

@@ -14,7 +14,7 @@ impl Engine {
         };
         let outcome = match plugin.preempts() {
             None => cycle.ask_post_filter(plugin.as_ref(), self.ledger.columns(), now),
-            Some(terms) => match self.seek_victims(cycle, &terms, now) {
+            Some(terms) => match self.seek_victims(cycle, (plugin.name(), &terms), now) {
                 Sought::Candidates => return Flow::Go(Stage::Victims),
                 Sought::Outcome(outcome) => outcome,
             },

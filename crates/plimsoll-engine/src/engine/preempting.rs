@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use plimsoll_framework::{Code, DisruptionBudgetPolicy, Nomination, PostFilterOutcome, PreemptionTerms, Status};
 use plimsoll_model::columns::NodeIndex;
-use plimsoll_model::{Moment, Pod};
+use plimsoll_model::{Moment, Pod, Uid};
 
 use super::Engine;
 use super::attempt::{Flow, Stage};
@@ -23,7 +23,12 @@ pub(super) enum Sought {
 
 impl Engine {
     /// Looks for nodes where evicting less important pods makes room.
-    pub(super) fn seek_victims(&mut self, cycle: &mut Cycle, terms: &PreemptionTerms, now: Moment) -> Sought {
+    pub(super) fn seek_victims(
+        &mut self,
+        cycle: &mut Cycle,
+        (plugin, terms): (&'static str, &PreemptionTerms),
+        now: Moment,
+    ) -> Sought {
         cycle.note_preemption();
         let nominated_to = cycle.pod.status.nominated_node_name.clone();
         let nominated_to = nominated_to.or_else(|| self.nominations.node_of(&cycle.pod.uid).cloned());
@@ -32,14 +37,26 @@ impl Engine {
         }
         let potential = self.potential_nodes(cycle);
         let (start, wanted) = self.sample_candidates(cycle, terms, potential.len());
-        let mut search = Search::new(cycle, &mut self.ledger, &self.nominations, terms, &potential, now);
-        match search.run(&potential, start, wanted) {
+        let mut search = Search::new(
+            cycle,
+            &mut self.ledger,
+            &self.nominations,
+            (terms, &self.memory),
+            &potential,
+            now,
+        );
+        let found = search.run(&potential, start, wanted);
+        let hindrance = search.hindrance();
+        match found {
             Found::Candidates(candidates) => {
                 cycle.post_filtering.candidates = candidates;
                 cycle.post_filtering.terms = Some(*terms);
                 Sought::Candidates
             }
-            Found::Nothing(message) => Sought::Outcome(said(Nomination::Clear, Code::Unschedulable, &message)),
+            Found::Nothing(message) => {
+                cycle.note_hindrance(hindrance, plugin);
+                Sought::Outcome(said(Nomination::Clear, Code::Unschedulable, &message))
+            }
             Found::Failure(message) => Sought::Outcome(said(Nomination::Keep, Code::Error, &message)),
         }
     }
@@ -120,9 +137,24 @@ impl Engine {
     }
 
     /// A plan is final: less important pods lose their nominations to its node at once, so that no cycle counts on them.
-    pub(super) fn settle_plan(&mut self, plan: &PreemptionPlan) {
+    /// Its evictions are remembered for as long as other attempts must know of them.
+    pub(super) fn settle_plan(&mut self, plan: &PreemptionPlan, terms: Option<PreemptionTerms>, now: Moment) {
         for pod in &plan.clear_nominations {
             self.nominations.remove(&pod.uid);
+        }
+        let there: Vec<_> = self
+            .ledger
+            .guests_below(&plan.node, plan.preemptor.priority())
+            .collect();
+        let window = terms.and_then(|terms| terms.loop_window);
+        self.memory
+            .note(plan, there.iter().map(|guest| guest.pod.as_ref()), window, now);
+    }
+
+    /// These pods were to be evicted and are not: they do not count against their disruption budgets any more.
+    pub fn eviction_failed(&mut self, pods: &[Uid]) {
+        for uid in pods {
+            self.memory.eviction_failed(uid);
         }
     }
 }

@@ -6,12 +6,14 @@ use plimsoll_framework::{PreemptionTerms, Verdict, Verdicts};
 use plimsoll_model::Moment;
 use plimsoll_model::columns::{NodeIndex, NodeSet};
 
-use super::Candidate;
 use super::sparing::Sparing;
+use super::{Candidate, Memory};
 use crate::cycle::{Cycle, LiveFilters};
 use crate::fit_error::Histogram;
 use crate::ledger::Ledger;
 use crate::nominations::{Contender, Nominations};
+
+pub(crate) use super::sparing::Hindrance;
 
 mod dry_run;
 
@@ -24,7 +26,7 @@ const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 pub(crate) struct Search<'a> {
     cycle: &'a mut Cycle,
     ledger: &'a mut Ledger,
-    sparing: Sparing,
+    sparing: Sparing<'a>,
     /// Nominated pods that count against the pod, by node.
     contenders: HashMap<NodeIndex, Vec<Contender>, FixedState>,
     live: LiveFilters,
@@ -52,7 +54,7 @@ enum Tried {
     /// It will not do, whoever is evicted, since a filter says so.
     Rejected(Verdict),
     /// It is left alone for another reason.
-    Spared(String),
+    Spared(&'static str),
     Failed(String),
 }
 
@@ -61,7 +63,7 @@ impl<'a> Search<'a> {
         cycle: &'a mut Cycle,
         ledger: &'a mut Ledger,
         nominations: &Nominations,
-        terms: &PreemptionTerms,
+        (terms, memory): (&PreemptionTerms, &'a Memory),
         potential: &[NodeIndex],
         now: Moment,
     ) -> Self {
@@ -75,7 +77,7 @@ impl<'a> Search<'a> {
         let live = cycle.begin_dry_runs(ledger.columns());
         let hopeless = cycle.judge_by_sums(&nodes, &live, ledger.columns_mut(), now);
         Self {
-            sparing: Sparing::for_attempt(terms, &pod, ledger, now),
+            sparing: Sparing::for_attempt(terms, &pod, ledger, memory, now),
             cycle,
             ledger,
             contenders,
@@ -96,6 +98,11 @@ impl<'a> Search<'a> {
             }
         }
         self.conclude(tally)
+    }
+
+    /// What kept the search from nodes that it might have taken otherwise.
+    pub(crate) fn hindrance(&self) -> Hindrance {
+        self.sparing.hindrance()
     }
 
     fn conclude(&self, tally: Tally) -> Found {
@@ -139,7 +146,7 @@ struct Tally {
     violating: Vec<Candidate>,
     without_victims: usize,
     verdicts: HashMap<Verdict, usize, FixedState>,
-    texts: Vec<String>,
+    texts: Vec<&'static str>,
     failures: Vec<String>,
 }
 

@@ -9,7 +9,6 @@ use super::Missing;
 pub(super) struct Registrations {
     pub(super) missing: Missing,
     pub(super) events: &'static [(EventResource, Action)],
-    pub(super) hint: QueueingHint,
 }
 
 impl Plugin for Registrations {
@@ -33,7 +32,7 @@ impl EnqueueExtensions for Registrations {
         _: &Pod,
         _: &EventObjects,
     ) -> Result<QueueingHint, String> {
-        Ok(self.hint)
+        Ok(QueueingHint::Queue)
     }
 }
 
@@ -47,12 +46,9 @@ pub(super) fn of(missing: Missing) -> Registrations {
             "VolumeBinding" => VOLUME_BINDING,
             "VolumeZone" => VOLUME_ZONE,
             "DynamicResources" => DYNAMIC_RESOURCES,
-            "DefaultPreemption" => DEFAULT_PREEMPTION,
             "GangScheduling" => GANG_SCHEDULING,
             _ => &[],
         },
-        // Preemption only holds its pods back while it is under way; what brings them back is for others to say.
-        hint: QueueingHint::queue_if(missing.plugin != "DefaultPreemption"),
     }
 }
 
@@ -108,8 +104,6 @@ const DYNAMIC_RESOURCES: &[(EventResource, Action)] = &[
     (EventResource::ResourceSlice, Action::ADD),
     (EventResource::ResourceSlice, Action::UPDATE),
 ];
-
-const DEFAULT_PREEMPTION: &[(EventResource, Action)] = &[(EventResource::Pod, Action::DELETE)];
 
 const GANG_SCHEDULING: &[(EventResource, Action)] = &[
     (EventResource::Pod, Action::ADD),

@@ -65,8 +65,15 @@ impl SchedulingQueue {
                     self.object_changed(resource, (old.is_some(), new.is_some()), objects, now);
                 }
             }
-            // Budgets say who is spared, not whether there is room: as in kube-scheduler, they wake nobody.
-            Delta::DisruptionBudgetChanged { .. } => {}
+            // To kube-scheduler they say nothing: no plugin of its default profile listens.
+            Delta::DisruptionBudgetChanged { old, new } => {
+                let objects = EventObjects::DisruptionBudget {
+                    old: old.clone(),
+                    new: new.clone(),
+                };
+                let there = (old.is_some(), new.is_some());
+                self.object_changed(EventResource::PodDisruptionBudget, there, objects, now);
+            }
         }
     }
 

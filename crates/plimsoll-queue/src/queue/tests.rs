@@ -14,6 +14,7 @@ mod handlers;
 mod many;
 mod matching;
 mod reconfigured;
+mod retrying;
 mod waiting;
 mod waking;
 mod without_early_pops;

@@ -1,6 +1,6 @@
 //! Preemption with kube-scheduler's own plugins.
 
-use plimsoll_config::{FeatureGates, Gate, ProfileConfig};
+use plimsoll_config::{FeatureGates, Gate, ProfileConfig, ProfileExtras};
 use plimsoll_framework::{Code, Restriction, Status};
 use plimsoll_model::testing::{PodBuilder, node, pod};
 use plimsoll_model::{DisruptionBudget, LabelSelector, ObjectName, PodCondition, ResourceVersion};
@@ -10,18 +10,34 @@ use super::fixture::{Cluster, ProfileBuilder, view};
 use super::*;
 use crate::{PreemptionPlan, Removal};
 
+mod hard_budgets;
+mod loop_free;
 mod outcomes;
 mod properties;
 mod texts;
 
 /// kube-scheduler's default profile with preemption, and what the test wants besides.
 fn profile_with(gates: &FeatureGates, change: impl FnOnce(&mut Profile)) -> Profile {
-    let mut registry = plimsoll_plugins::registry();
-    registry.add(default_preemption::NAME, default_preemption::construct);
-    let mut profile = Profile::assemble(&ProfileConfig::default(), &registry, gates).unwrap();
-    profile.percentage_of_nodes_to_score = None;
+    let mut profile = assembled(&ProfileConfig::default(), gates);
     change(&mut profile);
     profile
+}
+
+fn assembled(config: &ProfileConfig, gates: &FeatureGates) -> Profile {
+    let mut registry = plimsoll_plugins::registry();
+    registry.add(default_preemption::NAME, default_preemption::construct);
+    let mut profile = Profile::assemble(config, &registry, gates).unwrap();
+    profile.percentage_of_nodes_to_score = None;
+    profile
+}
+
+/// The default profile with what only Plimsoll's own kind of configuration can say.
+fn profile_of(extras: ProfileExtras) -> Profile {
+    let config = ProfileConfig {
+        extras,
+        ..ProfileConfig::default()
+    };
+    assembled(&config, &FeatureGates::default())
 }
 
 fn profile() -> Profile {

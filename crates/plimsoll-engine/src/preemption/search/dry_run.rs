@@ -91,7 +91,11 @@ impl Search<'_> {
     /// Lets pods stay as far as the pod still fits: those first that no budget allows to go, and always the more important
     /// ones first.
     fn reprieve(&mut self, node: NodeIndex, guests: &[Guest], depth: Depth, stays: &mut [bool]) -> Victims {
-        let violating = Budgets::violating(self.ledger, guests.iter().map(|guest| &guest.pod));
+        let violating = if self.sparing.keeps_budgets() {
+            vec![false; guests.len()]
+        } else {
+            Budgets::violating(self.ledger, guests.iter().map(|guest| &guest.pod))
+        };
         let mut pods = Vec::new();
         let mut violations = 0;
         for wanted in [true, false] {
