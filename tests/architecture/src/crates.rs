@@ -7,11 +7,12 @@ use anyhow::{Context, ensure};
 use serde::Deserialize;
 
 /// Every crate below `crates/`, highest first: a crate may depend only on those after it.
-pub const ROOMS: [&str; 11] = [
+pub const ROOMS: [&str; 12] = [
     "plimsoll",
     "plimsoll-apiserver",
     "plimsoll-actors",
     "plimsoll-client",
+    "plimsoll-extender",
     "plimsoll-telemetry",
     "plimsoll-engine",
     "plimsoll-queue",
