@@ -19,6 +19,8 @@ struct Habits {
     plain: bool,
     /// Pods that are told to go, in a hundred.
     terminating: usize,
+    /// All pods but the one to place ask for the same: several have to go, and as many on each node.
+    uniform: bool,
     /// There is enough of everything: pods are in each other's way for other reasons.
     rivals: bool,
 }
@@ -45,6 +47,9 @@ pub(crate) fn crowded(dice: &mut Dice) -> Case {
         let profile = case.pod["spec"]["schedulerName"].clone();
         case.pod = plain(dice, "pod", Stage::New);
         case.pod["spec"]["schedulerName"] = profile;
+        if habits.uniform {
+            ask(&mut case.pod, dice.pick(&["400m", "600m", "1"]));
+        }
     }
     finish_preemptor(dice, &habits, &mut case, shape);
     config::preempting(dice, &mut case);
@@ -72,6 +77,7 @@ fn habits(dice: &mut Dice) -> Habits {
         starts: (0..dice.between(1, 4)).map(|_| dice.below(50)).collect(),
         plain: dice.percent(65),
         terminating: dice.one_of(&[0, 10, 15, 70]),
+        uniform: dice.percent(25),
         rivals: dice.percent(25),
     }
 }
@@ -96,7 +102,12 @@ fn finish_preemptor(dice: &mut Dice, habits: &Habits, case: &mut Case, shape: Sh
 
 fn add_pods(dice: &mut Dice, habits: &Habits, case: &mut Case, node: &str, shape: Shape) {
     let fewest = usize::from(habits.rivals);
-    for number in 0..dice.one_of(&[0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 14]).max(fewest) {
+    let count = if habits.uniform {
+        dice.between(2, 7)
+    } else {
+        dice.one_of(&[0, 1, 1, 2, 2, 3, 3, 4, 5, 7, 14]).max(fewest)
+    };
+    for number in 0..count {
         let mut pod = any(dice, habits, &format!("{node}-{number}"), Stage::On(node));
         liken(dice, case, &mut pod, shape);
         if habits.rivals {
@@ -127,11 +138,19 @@ fn add_pods(dice: &mut Dice, habits: &Habits, case: &mut Case, node: &str, shape
 }
 
 fn any(dice: &mut Dice, habits: &Habits, name: &str, stage: Stage<'_>) -> Value {
-    if habits.plain {
-        plain(dice, name, stage)
-    } else {
-        pod::pod(dice, name, stage, ROOM)
+    if !habits.plain {
+        return pod::pod(dice, name, stage, ROOM);
     }
+    let mut pod = plain(dice, name, stage);
+    if habits.uniform {
+        ask(&mut pod, "200m");
+    }
+    pod
+}
+
+/// Lets a pod ask for so much of the processors and nothing else.
+fn ask(pod: &mut Value, cpu: &str) {
+    pod["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": cpu } });
 }
 
 /// What counts pods of the new pod's kind has something to count.
