@@ -187,7 +187,7 @@ fn yield_ports(case: &Case, pod: &mut Value) {
         .pods
         .iter()
         .filter(|other| other["spec"]["nodeName"] == pod["spec"]["nodeName"]);
-    let used: Vec<Value> = there.flat_map(|other| host_ports(other)).collect();
+    let used: Vec<Value> = there.flat_map(host_ports).collect();
     for containers in ["containers", "initContainers"] {
         for container in pod["spec"][containers].as_array_mut().into_iter().flatten() {
             let taken = |port: &Value| used.iter().any(|other| other["hostPort"] == port["hostPort"]);

@@ -1,8 +1,7 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{bail, ensure};
-use plimsoll_engine::{Candidate, Diagnosis, Outcome, PreemptionTrial, Step};
+use plimsoll_engine::{Candidate, Diagnosis, Outcome, Step};
 use plimsoll_framework::Nomination;
 use plimsoll_model::{Delta, Moment};
 
@@ -36,16 +35,15 @@ fn try_case(case: &Case) -> anyhow::Result<PreemptionAnswer> {
             ..PreemptionAnswer::default()
         },
         Step::Done(Outcome::Unschedulable(diagnosis)) => {
-            let Some(trial) = trial else {
-                bail!("the cycle ended with {diagnosis:?}, and the trial saw nothing to do");
-            };
+            let message = trial.as_ref().map(|trial| &trial.diagnosis.message);
+            // Without nodes there is nothing to try.
             ensure!(
-                trial.diagnosis.message == diagnosis.message,
-                "the cycle says {:?} and the trial {:?}",
-                diagnosis.message,
-                trial.diagnosis.message
+                diagnosis.no_nodes || message == Some(&diagnosis.message),
+                "the cycle says {:?} and the trial {message:?}",
+                diagnosis.message
             );
-            return Ok(answer(&trial, diagnosis));
+            let candidates = trial.map(|trial| trial.candidates).unwrap_or_default();
+            return Ok(answer(&candidates, diagnosis));
         }
         other => bail!("the cycle ended with {other:?}"),
     };
@@ -56,10 +54,10 @@ fn try_case(case: &Case) -> anyhow::Result<PreemptionAnswer> {
     Ok(answer)
 }
 
-fn answer(trial: &PreemptionTrial, diagnosis: Diagnosis) -> PreemptionAnswer {
+fn answer(candidates: &[Candidate], diagnosis: Diagnosis) -> PreemptionAnswer {
     let mut answer = PreemptionAnswer {
         fit_error: Some(diagnosis.message),
-        tried: trial.candidates.iter().map(tried).collect::<BTreeMap<_, _>>(),
+        tried: candidates.iter().map(tried).collect(),
         ..PreemptionAnswer::default()
     };
     match diagnosis.nominate {
