@@ -87,6 +87,10 @@ oracle-searches: upstream oracle-binary ## The same for searches for a share of 
 oracle-preemption: upstream oracle-binary ## The same for whom to evict in crowded clusters (CASES=20000 SEED=0 JOBS=1)
 	$(ORACLE) --ask preemptions --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
 
+.PHONY: bench-decode
+bench-decode: ## Measure reading pods and nodes, with and without keeping the whole of them (docs/extenders.md)
+	cargo bench --package plimsoll-model --bench decode --profile $(PROFILE)
+
 .PHONY: bench-queue
 bench-queue: ## Measure push, pop and move with up to a million waiting pods (docs/performance.md)
 	cargo bench --package plimsoll-queue --bench waiting_pods --profile $(PROFILE)

@@ -10,14 +10,17 @@ mod auditing;
 mod isolation;
 mod kind;
 mod permissions;
+mod raw_objects;
 mod store;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
-use plimsoll_client::{WatchBatch, WatchEvent};
-use plimsoll_model::{Change, Delta, Namespace, Node, Pod, ResourceVersion, Seq, WorkloadKind, WorkloadSelector};
+use plimsoll_client::{Nodes, Pods, RawDemand, WatchBatch, WatchEvent};
+use plimsoll_model::{
+    Change, Delta, Namespace, Node, Pod, RawPolicy, ResourceVersion, Seq, WorkloadKind, WorkloadSelector,
+};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -25,6 +28,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use self::isolation::Isolation;
 use self::kind::workload_position;
 use self::permissions::Permissions;
+use self::raw_objects::{RawObjects, Step};
 use self::store::{Store, StoreChange, Stored};
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditorMessage, Discrepancy};
@@ -97,8 +101,11 @@ pub enum CacheMessage {
         /// What they begin with.
         assembled: Arc<AssembledConfig>,
     },
-    /// From the term: tell the subscribers to switch to this configuration at one number of the stream.
+    /// From the term: tell the subscribers to switch to this configuration at one number of the stream. If it needs whole
+    /// objects that are not there, that is once they are.
     Reconfigure(Arc<AssembledConfig>),
+    /// From the supervisor: keep the whole of these objects too from now on.
+    Keep(RawPolicy),
     /// From the term: it is over.
     Unsubscribe,
     /// From the term: which versions are in the cache? Answered at once.
@@ -145,6 +152,7 @@ impl Summary for CacheMessage {
             Self::Nodes(nodes, _) => batch("Nodes", nodes),
             Self::Subscribe { .. } => "Subscribe".to_owned(),
             Self::Reconfigure(assembled) => format!("Reconfigure {}", assembled.scheduler_names()),
+            Self::Keep(policy) => format!("Keep {policy:?}"),
             Self::Unsubscribe => "Unsubscribe".to_owned(),
             Self::Versions(_) => "Versions".to_owned(),
             Self::AwaitVersions(versions, _) => format!("AwaitVersions {versions:?}"),
@@ -168,6 +176,8 @@ pub struct InformerCacheArguments {
     pub mailbox: Mailbox<CacheMessage>,
     /// Who tells users of kinds that may not be read.
     pub elector: Mailbox<ElectorMessage>,
+    /// Where its watches look which objects to keep whole.
+    pub raw: RawDemand,
     /// Counters.
     pub metrics: Arc<Metrics>,
 }
@@ -197,6 +207,7 @@ pub struct InformerCacheState {
     waiting_for_sync: Vec<oneshot::Sender<()>>,
     isolation: Isolation,
     permissions: Permissions,
+    raw: RawObjects,
 }
 
 impl InformerCacheState {
@@ -255,6 +266,7 @@ impl InformerCacheState {
 
     fn take_pods(&mut self, batch: WatchBatch<Pod>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
         self.permissions.note(Kind::Pods, &batch);
+        self.raw.note::<Pods>(&batch);
         let changes = absorb(&mut self.pods, Kind::Pods, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| match change {
             StoreChange::Added(pod) => Delta::PodAdded(pod),
@@ -267,6 +279,7 @@ impl InformerCacheState {
 
     fn take_nodes(&mut self, batch: WatchBatch<Node>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
         self.permissions.note(Kind::Nodes, &batch);
+        self.raw.note::<Nodes>(&batch);
         let changes = absorb(&mut self.nodes, Kind::Nodes, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| match change {
             StoreChange::Added(node) => Delta::NodeAdded(node),
@@ -286,6 +299,7 @@ impl InformerCacheState {
             });
         }
         self.answer_waiting();
+        self.take_steps();
     }
 
     fn send(&self, changes: Changes) {
@@ -390,6 +404,7 @@ fn absorb<T: Stored>(
                 undecodable,
                 version,
                 history_began_anew,
+                raw: _,
             } => {
                 if history_began_anew {
                     return Err(HistoryBeganAnew {
@@ -436,6 +451,7 @@ impl Actor for InformerCache {
             waiting_for_sync: Vec::new(),
             isolation: Isolation::new(arguments.metrics),
             permissions: Permissions::new(arguments.elector),
+            raw: RawObjects::new(arguments.raw),
         })
     }
 
@@ -455,13 +471,24 @@ impl Actor for InformerCache {
                 queue,
                 cycle,
                 assembled,
-            } => state.subscribe(Subscribers {
-                queue,
-                cycle,
-                assembled,
-            }),
-            CacheMessage::Reconfigure(assembled) => state.reconfigure(&assembled),
-            CacheMessage::Unsubscribe => state.subscribers = None,
+            } => {
+                let subscribers = Subscribers {
+                    queue,
+                    cycle,
+                    assembled,
+                };
+                state.raw.push(Step::Subscribe(subscribers));
+                state.take_steps();
+            }
+            CacheMessage::Reconfigure(assembled) => {
+                state.raw.push(Step::Reconfigure(assembled));
+                state.take_steps();
+            }
+            CacheMessage::Keep(policy) => state.raw.ask(policy),
+            CacheMessage::Unsubscribe => {
+                state.subscribers = None;
+                state.raw.forget_steps();
+            }
             CacheMessage::Versions(reply) => {
                 let _ = reply.send(state.versions());
             }

@@ -319,6 +319,8 @@ impl SupervisorState {
 
     fn reconfigure(&mut self, assembled: Arc<AssembledConfig>, note: String) {
         self.parts.assembled = Arc::clone(&assembled);
+        // A standby gets ready for it too.
+        self.warm.cache.tell(CacheMessage::Keep(assembled.raw_policy()));
         if let Some((_, term, _)) = &self.term {
             term.tell(TermMessage::Reconfigure(assembled));
         }

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use plimsoll_client::{
-    ApiClient, BarrierError, Clock, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services,
-    StatefulSets, TermToken, consistent_list, consistent_version, force_progress,
+    ApiClient, BarrierError, Clock, Namespaces, Nodes, Pods, RawPolicies, ReplicaSets, ReplicationControllers,
+    Services, StatefulSets, TermToken, consistent_list, consistent_version, force_progress,
 };
 use plimsoll_engine::Engine;
 use plimsoll_model::ResourceVersion;
@@ -109,6 +109,8 @@ pub struct TermParts {
     pub client: ApiClient,
     /// The warm cache.
     pub cache: Mailbox<CacheMessage>,
+    /// What the cache keeps of objects.
+    pub raw: RawPolicies,
     /// Who tells users.
     pub recorder: Mailbox<RecorderMessage>,
     /// Whose renewal depends on our answers.
@@ -457,7 +459,7 @@ async fn force<K: CachedKind>(parts: &TermParts, seen: &Versions, wanted: &Versi
 
 async fn watch_shortly<K: CachedKind>(parts: &TermParts, from: ResourceVersion) -> Result<(), BarrierError> {
     let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
-    let watching = async move { force_progress::<K>(&parts.client, from, &sink).await };
+    let watching = async move { force_progress::<K>(&parts.client, from, &parts.raw, &sink).await };
     let feeding = watch_feed::feed(batches, parts.cache.clone(), K::message);
     let (watched, ()) = futures::future::join(watching, feeding).await;
     watched.map(drop)
@@ -465,7 +467,7 @@ async fn watch_shortly<K: CachedKind>(parts: &TermParts, from: ResourceVersion) 
 
 async fn list<K: CachedKind>(parts: &TermParts, seen: ResourceVersion) -> Result<(), BarrierError> {
     tracing::info!(kind = K::NAME, %seen, "The watch gets no further; listing");
-    let batch = consistent_list::<K>(&parts.client, seen).await?;
+    let batch = consistent_list::<K>(&parts.client, seen, &parts.raw).await?;
     parts.cache.tell(K::message(batch, Credit::none()));
     Ok(())
 }

@@ -4,7 +4,7 @@ use tokio::sync::mpsc::Sender;
 
 use crate::api_client::{ApiClient, get};
 use crate::watch::stream::{End, WatchStream};
-use crate::{WatchBatch, WatchedKind};
+use crate::{RawPolicies, WatchBatch, WatchedKind};
 
 /// The shortest watch that still gets a bookmark: kube-apiserver sends one two seconds before the end.
 const PROGRESS_SECONDS: u64 = 3;
@@ -57,9 +57,10 @@ pub async fn consistent_version<K: WatchedKind>(client: &ApiClient) -> Result<Re
 pub async fn force_progress<K: WatchedKind>(
     client: &ApiClient,
     from: ResourceVersion,
+    raw: &RawPolicies,
     sink: &Sender<WatchBatch<K::Object>>,
 ) -> Result<ResourceVersion, BarrierError> {
-    let end = match WatchStream::<K>::open(client, from, PROGRESS_SECONDS).await {
+    let end = match WatchStream::<K>::open(client, from, PROGRESS_SECONDS, raw.clone()).await {
         Ok(mut stream) => match stream.deliver(sink).await {
             End::Closed | End::Listed => return Ok(stream.position()),
             end => end,
@@ -72,6 +73,6 @@ pub async fn force_progress<K: WatchedKind>(
         End::Cut { reason, .. } | End::StreamingRefused { reason } | End::Forbidden { reason } => {
             BarrierError::Failed(reason)
         }
-        End::Closed | End::Listed => BarrierError::Failed("the watch did not begin".to_owned()),
+        End::Closed | End::Listed | End::MoreWanted => BarrierError::Failed("the watch did not begin".to_owned()),
     })
 }

@@ -34,7 +34,7 @@ pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
 pub use rate_limit::RateLimit;
 pub use term_token::{TermToken, WriteUnderWay};
 pub use watch::{
-    Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, UndecodableObject, Watch,
-    WatchBatch, WatchEvent, WatchedKind, consistent_list,
+    Namespaces, Nodes, Pods, RawDemand, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets,
+    UndecodableObject, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_list,
 };
 pub use write::{BindReply, ConditionPatch, NominationPatch, PatchReply, PodRead, PodStatusPatch};

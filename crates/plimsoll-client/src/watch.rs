@@ -1,10 +1,12 @@
 //! List and watch of one kind, decoded straight into the model.
 
 use std::marker::PhantomData;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_model::{ObjectName, ResourceVersion, Uid};
+use futures::future::{Either, select};
+use plimsoll_model::{ObjectName, RawPolicy, ResourceVersion, Uid};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use tokio::sync::mpsc::Sender;
@@ -19,10 +21,12 @@ mod backoff;
 mod frame;
 mod kind;
 mod list;
+mod raw_policies;
 pub(crate) mod stream;
 mod wire;
 
 pub use kind::{Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, WatchedKind};
+pub use raw_policies::{RawDemand, RawPolicies};
 
 /// An object that could not be decoded. It concerns that object alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +53,8 @@ pub enum WatchEvent<T> {
         /// The collection is consistent and yet older than what was seen before: the server's store was restored from a
         /// backup. What was known belongs to a history that has not happened, and versions of both cannot be compared.
         history_began_anew: bool,
+        /// Of which of the objects the whole JSON was kept.
+        raw: RawPolicy,
     },
     /// An object came or changed.
     Upsert(Arc<T>),
@@ -104,6 +110,8 @@ pub struct WatchBatch<T> {
 ///          └ failed ┘                              └──┘ cut or ended: go on from the last version
 /// ```
 ///
+/// When more is to be kept of its objects than so far, it leaves off and lists anew.
+///
 /// Before it goes on after a break it asks for the server's version. One that lies behind its own means that the store was
 /// restored from a backup, and everything is listed anew: a watch from a version that is still to come would be told
 /// nothing at first and later only a part.
@@ -122,6 +130,9 @@ pub struct Watch<K> {
     seen: ResourceVersion,
     /// A stream has ended since; the server may not be what it was.
     broken: bool,
+    raw: RawPolicies,
+    /// What the last list kept of its objects.
+    kept: RawPolicy,
     kind: PhantomData<K>,
 }
 
@@ -137,8 +148,16 @@ impl<K: WatchedKind> Watch<K> {
             position: None,
             seen: ResourceVersion::new(0),
             broken: false,
+            raw: RawPolicies::nothing(),
+            kept: RawPolicy::NOTHING,
             kind: PhantomData,
         }
+    }
+
+    /// Keeps the whole JSON of the objects for which it is asked.
+    #[must_use]
+    pub fn keeping(self, raw: RawPolicies) -> Self {
+        Self { raw, ..self }
     }
 
     /// Asks for pages from the start, for servers whose streaming lists are not wanted.
@@ -173,6 +192,10 @@ impl<K: WatchedKind> Watch<K> {
             match round.end {
                 End::ReceiverGone => return,
                 End::Listed => {}
+                End::MoreWanted => {
+                    tracing::info!(kind = K::NAME, "Whole objects are wanted, listing anew");
+                    self.position = None;
+                }
                 End::StreamingRefused { reason } => {
                     tracing::info!(kind = K::NAME, reason, "Streaming list refused, listing by pages");
                     self.streaming = false;
@@ -241,7 +264,7 @@ impl<K: WatchedKind> Watch<K> {
         {
             return Round { end, delivered: false };
         }
-        let mut stream = match WatchStream::<K>::open(&self.client, from, seconds).await {
+        let mut stream = match WatchStream::<K>::open(&self.client, from, seconds, self.raw.clone()).await {
             Ok(stream) => stream,
             Err(end) => return Round { end, delivered: false },
         };
@@ -250,7 +273,11 @@ impl<K: WatchedKind> Watch<K> {
 
     async fn deliver(&mut self, stream: &mut WatchStream<K>, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let before = stream.delivered();
-        let end = stream.deliver(sink).await;
+        // What is lost of a batch when it leaves off comes again with the list.
+        let end = match select(pin!(self.raw.exceed(self.kept, K::raw)), pin!(stream.deliver(sink))).await {
+            Either::Left(_) => End::MoreWanted,
+            Either::Right((end, _)) => end,
+        };
         self.seen = stream.position();
         self.position = Some(self.seen);
         Round {
@@ -261,13 +288,14 @@ impl<K: WatchedKind> Watch<K> {
 
     async fn list_streaming(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let seconds = self.watch_seconds();
-        let listed = match WatchStream::<K>::open_list(&self.client, seconds).await {
+        let listed = match WatchStream::<K>::open_list(&self.client, seconds, self.raw.clone()).await {
             Ok(mut stream) => stream.collect_initial().await.map(|initial| (stream, initial)),
             Err(end) => Err(end),
         };
         match listed {
             Ok((mut stream, initial)) => {
                 let initial = initial.after(self.seen);
+                self.note_kept(&initial);
                 if sink.send(WatchBatch { events: vec![initial] }).await.is_err() {
                     return Round {
                         end: End::ReceiverGone,
@@ -281,11 +309,12 @@ impl<K: WatchedKind> Watch<K> {
     }
 
     async fn list_paged(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
-        let (event, version) = match list::pages::<K>(&self.client).await {
+        let (event, version) = match list::pages::<K>(&self.client, self.raw.now()).await {
             Ok(listed) => listed,
             Err(end) => return Round { end, delivered: false },
         };
         let event = event.after(self.seen);
+        self.note_kept(&event);
         if sink.send(WatchBatch { events: vec![event] }).await.is_err() {
             return Round {
                 end: End::ReceiverGone,
@@ -297,6 +326,12 @@ impl<K: WatchedKind> Watch<K> {
         Round {
             end: End::Listed,
             delivered: false,
+        }
+    }
+
+    fn note_kept(&mut self, list: &WatchEvent<K::Object>) {
+        if let WatchEvent::Replace { raw, .. } = list {
+            self.kept = K::raw(*raw);
         }
     }
 
@@ -313,8 +348,9 @@ impl<K: WatchedKind> Watch<K> {
 pub async fn consistent_list<K: WatchedKind>(
     client: &ApiClient,
     seen: ResourceVersion,
+    raw: &RawPolicies,
 ) -> Result<WatchBatch<K::Object>, BarrierError> {
-    match list::pages::<K>(client).await {
+    match list::pages::<K>(client, raw.now()).await {
         Ok((event, _)) => Ok(WatchBatch {
             events: vec![event.after(seen)],
         }),

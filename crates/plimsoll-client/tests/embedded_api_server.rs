@@ -10,8 +10,8 @@ use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock};
 use plimsoll_client::{
     ApiClient, BindReply, ConditionPatch, EventRecord, EventReply, EventSeries, EventType, EventWriter, LeaseClient,
     LeaseRecord, LeaseReply, Namespaces, Nodes, NominationPatch, ObjectReference, PatchReply, PodRead, PodStatusPatch,
-    Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, TermToken, VirtualClock, Watch, WatchBatch,
-    WatchEvent, WatchedKind, consistent_version, force_progress,
+    Pods, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets, TermToken, VirtualClock, Watch,
+    WatchBatch, WatchEvent, WatchedKind, consistent_version, force_progress,
 };
 use plimsoll_model::{Moment, ObjectName, Pod, Timestamp, Uid};
 use rand_chacha::ChaCha8Rng;
@@ -137,7 +137,7 @@ async fn history_that_was_compacted_is_reported_as_gone() {
     create_pod(&server, "b");
     create_pod(&server, "c");
     server.compact(server.resource_version());
-    let end = force_progress::<Pods>(&client, from, &sink).await;
+    let end = force_progress::<Pods>(&client, from, &RawPolicies::nothing(), &sink).await;
     assert!(matches!(end, Err(plimsoll_client::BarrierError::Expired(_))), "{end:?}");
 }
 
@@ -152,7 +152,9 @@ async fn a_quiet_watch_is_brought_to_a_consistent_version_within_seconds() {
     assert!(wanted > cached);
     let (sink, mut source) = mpsc::channel::<WatchBatch<Pod>>(8);
     let started = tokio::time::Instant::now();
-    let reached = force_progress::<Pods>(&client, cached, &sink).await.unwrap();
+    let reached = force_progress::<Pods>(&client, cached, &RawPolicies::nothing(), &sink)
+        .await
+        .unwrap();
     assert!(reached >= wanted, "{reached} {wanted}");
     assert!(started.elapsed() <= Duration::from_secs(4));
     assert_eq!(describe(&source.recv().await.unwrap().events[0]), "progress");

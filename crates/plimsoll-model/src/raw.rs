@@ -84,6 +84,21 @@ impl RawPolicy {
         }
     }
 
+    /// The part of it that is about pods.
+    #[must_use]
+    pub fn of_pods(self) -> Self {
+        Self { nodes: false, ..self }
+    }
+
+    /// The part of it that is about nodes.
+    #[must_use]
+    pub fn of_nodes(self) -> Self {
+        Self {
+            nodes: self.nodes,
+            ..Self::NOTHING
+        }
+    }
+
     /// What either keeps.
     #[must_use]
     pub fn or(self, other: Self) -> Self {

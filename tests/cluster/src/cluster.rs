@@ -134,7 +134,12 @@ impl<'a> Cluster<'a> {
 
     /// Starts the scheduler under test with a configuration file; see [`ConfigFile`].
     pub fn start_configured(&mut self, config: &str) -> anyhow::Result<ConfigFile> {
-        let (scheduler, number) = (Scheduler::under_test(), self.first_replica + self.replicas.len());
+        self.start_configured_as(Scheduler::under_test(), config)
+    }
+
+    /// Starts this scheduler with a configuration file.
+    pub fn start_configured_as(&mut self, scheduler: Scheduler, config: &str) -> anyhow::Result<ConfigFile> {
+        let number = self.first_replica + self.replicas.len();
         ensure!(
             number < User::REPLICAS,
             "the control plane knows no more scheduler identities"

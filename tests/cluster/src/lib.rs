@@ -16,6 +16,7 @@ mod binary;
 mod cluster;
 pub mod deployment;
 mod explain;
+pub mod extender_recorder;
 pub mod fixtures;
 mod history;
 pub mod invariants;

@@ -15,6 +15,11 @@ pub(crate) trait Stored {
     fn says_the_same(&self, _: &Self) -> bool {
         false
     }
+
+    /// Whether this is the whole object, of which so far only the part is known that the scheduler reads.
+    fn completes(&self, _: &Self) -> bool {
+        false
+    }
 }
 
 impl Stored for Namespace {
@@ -65,6 +70,10 @@ impl Stored for Pod {
     fn version(&self) -> ResourceVersion {
         self.resource_version
     }
+
+    fn completes(&self, known: &Self) -> bool {
+        self.raw.is_some() && known.raw.is_none()
+    }
 }
 
 impl Stored for Node {
@@ -78,6 +87,10 @@ impl Stored for Node {
 
     fn version(&self) -> ResourceVersion {
         self.resource_version
+    }
+
+    fn completes(&self, known: &Self) -> bool {
+        self.raw.is_some() && known.raw.is_none()
     }
 }
 
@@ -153,8 +166,12 @@ impl<T: Stored> Store<T> {
         version: ResourceVersion,
         out: &mut Vec<StoreChange<T>>,
     ) {
-        // A list older than what a watch has delivered would turn time back; the watch that follows it catches up.
+        // A list older than what a watch has delivered would turn time back; the watch that follows it catches up. What
+        // it has of objects that are still as they were then is not old.
         if self.synced && version < self.applied {
+            for object in objects {
+                self.complete(object, out);
+            }
             return;
         }
         let mut before = std::mem::take(&mut self.objects);
@@ -181,7 +198,11 @@ impl<T: Stored> Store<T> {
 
     /// An added or modified object.
     pub(crate) fn upsert(&mut self, new: Arc<T>, out: &mut Vec<StoreChange<T>>) {
-        if !self.synced || new.version() <= self.applied {
+        if !self.synced {
+            return;
+        }
+        if new.version() <= self.applied {
+            self.complete(new, out);
             return;
         }
         self.applied = new.version();
@@ -209,12 +230,23 @@ impl<T: Stored> Store<T> {
         }
     }
 
+    /// Takes the whole of an object that is known in part.
+    fn complete(&mut self, new: Arc<T>, out: &mut Vec<StoreChange<T>>) {
+        let Some(old) = self.objects.get_mut(&new.key()) else {
+            return;
+        };
+        if old.uid() == new.uid() && old.version() == new.version() && new.completes(old) {
+            let old = std::mem::replace(old, Arc::clone(&new));
+            out.push(StoreChange::Updated { old, new });
+        }
+    }
+
     fn difference(old: Arc<T>, new: &Arc<T>, out: &mut Vec<StoreChange<T>>) {
         if old.uid() != new.uid() {
             // Deleted and created anew while we looked away: to everyone else these are two objects.
             out.push(StoreChange::Deleted(old));
             out.push(StoreChange::Added(Arc::clone(new)));
-        } else if old.version() != new.version() && !new.says_the_same(&old) {
+        } else if new.completes(&old) || (old.version() != new.version() && !new.says_the_same(&old)) {
             out.push(StoreChange::Updated {
                 old,
                 new: Arc::clone(new),

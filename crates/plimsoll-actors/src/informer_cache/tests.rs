@@ -1,13 +1,19 @@
-use plimsoll_model::testing::pod;
+use std::sync::Mutex;
+
+use plimsoll_config::{ExtenderConfig, SchedulerConfig};
+use plimsoll_model::Raw;
+use plimsoll_model::testing::{node, pod};
 use ractor::ActorStatus;
 
 use super::*;
+use crate::mailbox::Tap;
 
 /// A cache that knows of one pod, at version 10.
 async fn filled(mailbox: &Mailbox<CacheMessage>) -> ActorRef<CacheMessage> {
     let arguments = InformerCacheArguments {
         mailbox: mailbox.clone(),
         elector: Mailbox::new("Elector", None),
+        raw: RawDemand::new(RawPolicy::NOTHING),
         metrics: Arc::new(Metrics::new()),
     };
     let (actor, _) = Actor::spawn(None, InformerCache, arguments).await.unwrap();
@@ -17,6 +23,7 @@ async fn filled(mailbox: &Mailbox<CacheMessage>) -> ActorRef<CacheMessage> {
         undecodable: Vec::new(),
         version: ResourceVersion::new(10),
         history_began_anew: false,
+        raw: RawPolicy::NOTHING,
     };
     mailbox.tell(CacheMessage::Pods(WatchBatch { events: vec![event] }, Credit::none()));
     assert_eq!(view(mailbox).await.map(|view| view.pods), Some(1));
@@ -53,7 +60,119 @@ async fn a_read_from_before_what_is_known_ends_that_cache_and_none_that_comes_af
         undecodable: Vec::new(),
         version: ResourceVersion::new(7),
         history_began_anew: true,
+        raw: RawPolicy::NOTHING,
     };
     assert!(!of_a_watch.tell(CacheMessage::Pods(WatchBatch { events: vec![list] }, Credit::none())));
     assert_eq!(view(&mailbox).await.map(|view| view.pods), Some(1));
+}
+
+/// What was sent, as one line each.
+#[derive(Default)]
+struct Sent(Mutex<Vec<String>>);
+
+impl Tap for Sent {
+    fn sent(&self, _: &'static str, summary: &str) {
+        self.0.lock().unwrap().push(summary.to_owned());
+    }
+}
+
+impl Sent {
+    async fn taken(&self, cache: &Mailbox<CacheMessage>) -> Vec<String> {
+        view(cache).await.unwrap();
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+fn with_extender(set: impl FnOnce(&mut ExtenderConfig)) -> Arc<AssembledConfig> {
+    let mut extender = ExtenderConfig::default();
+    set(&mut extender);
+    let config = SchedulerConfig {
+        extenders: vec![extender],
+        ..SchedulerConfig::default()
+    };
+    let profiles = Vec::new();
+    Arc::new(AssembledConfig { config, profiles })
+}
+
+fn lists<T>(objects: Vec<T>, version: u64, raw: RawPolicy) -> WatchBatch<T> {
+    let event = WatchEvent::Replace {
+        objects: objects.into_iter().map(Arc::new).collect(),
+        undecodable: Vec::new(),
+        version: ResourceVersion::new(version),
+        history_began_anew: false,
+        raw,
+    };
+    WatchBatch { events: vec![event] }
+}
+
+#[tokio::test]
+async fn nobody_switches_to_a_configuration_that_needs_whole_objects_before_they_are_there() {
+    let cache = Mailbox::new("InformerCache", None);
+    filled(&cache).await;
+    let sent = Arc::new(Sent::default());
+    let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
+    let plain = with_extender(|_| ());
+    cache.tell(CacheMessage::Subscribe {
+        queue: Mailbox::new("SchedulingQueue", None),
+        cycle: Mailbox::new("SchedulingCycle", Some(tap)),
+        assembled: Arc::clone(&plain),
+    });
+    assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
+    let filters = with_extender(|extender| extender.filter_verb = "filter".to_owned());
+    cache.tell(CacheMessage::Reconfigure(Arc::clone(&plain)));
+    cache.tell(CacheMessage::Reconfigure(Arc::clone(&filters)));
+    cache.tell(CacheMessage::Reconfigure(Arc::clone(&filters)));
+    assert_eq!(sent.taken(&cache).await.len(), 1, "only the one that needs none");
+    let policy = filters.raw_policy();
+    let mut whole = pod("a").resource_version(10).build();
+    whole.raw = Some(Raw::of_object(b"{}").unwrap());
+    cache.tell(CacheMessage::Pods(
+        lists(vec![whole], 11, policy.of_pods()),
+        Credit::none(),
+    ));
+    assert_eq!(
+        sent.taken(&cache).await,
+        ["Changes 1"],
+        "the pod once more, and no switch without nodes"
+    );
+    cache.tell(CacheMessage::Nodes(
+        lists(vec![node("n").build()], 11, policy.of_nodes()),
+        Credit::none(),
+    ));
+    let told = sent.taken(&cache).await;
+    assert_eq!(told.len(), 2, "the node, and one switch: {told:?}");
+    // What is there now serves whoever comes next.
+    cache.tell(CacheMessage::Reconfigure(filters));
+    assert_eq!(sent.taken(&cache).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_term_that_needs_whole_objects_begins_when_they_are_there() {
+    let cache = Mailbox::new("InformerCache", None);
+    filled(&cache).await;
+    let sent = Arc::new(Sent::default());
+    let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
+    let cycle = Mailbox::new("SchedulingCycle", Some(tap));
+    let subscribe = |assembled| CacheMessage::Subscribe {
+        queue: Mailbox::new("SchedulingQueue", None),
+        cycle: cycle.clone(),
+        assembled,
+    };
+    let scores = with_extender(|extender| {
+        extender.prioritize_verb = "prioritize".to_owned();
+        extender.node_cache_capable = true;
+    });
+    let policy = scores.raw_policy();
+    cache.tell(CacheMessage::Keep(policy));
+    cache.tell(subscribe(Arc::clone(&scores)));
+    assert!(sent.taken(&cache).await.is_empty());
+    // One that is over does not begin any more.
+    cache.tell(CacheMessage::Unsubscribe);
+    cache.tell(CacheMessage::Pods(
+        lists(vec![pod("a").resource_version(10).build()], 11, policy),
+        Credit::none(),
+    ));
+    assert!(sent.taken(&cache).await.is_empty());
+    cache.tell(subscribe(scores));
+    assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
 }

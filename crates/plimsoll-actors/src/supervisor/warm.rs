@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_client::{
-    EventWriter, LeaseClient, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
-    Watch,
+    EventWriter, LeaseClient, Namespaces, Nodes, Pods, RawDemand, RawPolicies, ReplicaSets, ReplicationControllers,
+    Services, StatefulSets, Watch,
 };
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use rand_chacha::ChaCha8Rng;
@@ -56,6 +56,7 @@ impl SupervisorState {
             permits: replica.permits.clone(),
             client: replica.connections.main.clone(),
             cache: warm.cache.clone(),
+            raw: RawPolicies::nothing(),
             recorder: warm.recorder.clone(),
             elector: warm.elector.clone(),
             supervisor: mailbox.clone(),
@@ -170,9 +171,12 @@ impl SupervisorState {
     pub(super) async fn start_cache(&mut self, myself: &ActorRef<SupervisorMessage>) -> Result<(), ActorProcessingErr> {
         self.watching.cancel();
         self.watching = self.cancelled.child_token();
+        let demand = RawDemand::new(self.parts.assembled.raw_policy());
+        self.parts.raw = demand.policies();
         let arguments = InformerCacheArguments {
             mailbox: self.warm.cache.clone(),
             elector: self.warm.elector.clone(),
+            raw: demand,
             metrics: Arc::clone(&self.replica.metrics),
         };
         let (actor, _) = Actor::spawn_linked(None, InformerCache, arguments, myself.get_cell()).await?;
@@ -202,7 +206,7 @@ impl SupervisorState {
         let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
         let mut random = ChaCha8Rng::seed_from_u64(self.replica.seed);
         random.set_stream(stream);
-        let watching = Watch::<K>::new(self.replica.connections.main.clone(), random);
+        let watching = Watch::<K>::new(self.replica.connections.main.clone(), random).keeping(self.parts.raw.clone());
         self.tasks.spawn(watching.run(sink, self.watching.clone()));
         let feeding = watch_feed::feed(batches, self.warm.cache.pinned(), K::message);
         let cancelled = self.watching.clone();

@@ -1,8 +1,8 @@
 use std::fmt;
 
 use plimsoll_model::{
-    DecodeError, Namespace, Node, ObjectName, Pod, ResourceVersion, WorkloadKind, WorkloadSelector, decode_namespace,
-    decode_node, decode_pod, decode_workload_selector,
+    DecodeError, Namespace, Node, ObjectName, Pod, Raw, RawPolicy, ResourceVersion, WorkloadKind, WorkloadSelector,
+    decode_namespace, decode_node, decode_pod, decode_workload_selector,
 };
 
 /// A kind that can be watched: where it is, and how it is read.
@@ -16,8 +16,13 @@ pub trait WatchedKind: fmt::Debug + Send + Sync + 'static {
     /// Field selector of list and watch, percent-encoded.
     const FIELD_SELECTOR: Option<&'static str> = None;
 
-    /// Reads one object.
-    fn decode(json: &[u8]) -> Result<Self::Object, DecodeError>;
+    /// Reads one object, and keeps the whole of its JSON if `raw` wants that.
+    fn decode(json: &[u8], raw: RawPolicy) -> Result<Self::Object, DecodeError>;
+
+    /// The part of a policy that is about this kind.
+    fn raw(_: RawPolicy) -> RawPolicy {
+        RawPolicy::NOTHING
+    }
 
     /// Which object it is.
     fn name(object: &Self::Object) -> ObjectName;
@@ -36,8 +41,16 @@ impl WatchedKind for Pods {
     const PATH: &'static str = "/api/v1/pods";
     const FIELD_SELECTOR: Option<&'static str> = Some("status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed");
 
-    fn decode(json: &[u8]) -> Result<Pod, DecodeError> {
-        decode_pod(json)
+    fn decode(json: &[u8], raw: RawPolicy) -> Result<Pod, DecodeError> {
+        let mut pod = decode_pod(json)?;
+        if raw.keeps(&pod) {
+            pod.raw = Some(Raw::of_object(json)?);
+        }
+        Ok(pod)
+    }
+
+    fn raw(policy: RawPolicy) -> RawPolicy {
+        policy.of_pods()
     }
 
     fn name(pod: &Pod) -> ObjectName {
@@ -58,8 +71,16 @@ impl WatchedKind for Nodes {
     const NAME: &'static str = "nodes";
     const PATH: &'static str = "/api/v1/nodes";
 
-    fn decode(json: &[u8]) -> Result<Node, DecodeError> {
-        decode_node(json)
+    fn decode(json: &[u8], raw: RawPolicy) -> Result<Node, DecodeError> {
+        let mut node = decode_node(json)?;
+        if raw.nodes {
+            node.raw = Some(Raw::of_object(json)?);
+        }
+        Ok(node)
+    }
+
+    fn raw(policy: RawPolicy) -> RawPolicy {
+        policy.of_nodes()
     }
 
     fn name(node: &Node) -> ObjectName {
@@ -80,7 +101,7 @@ impl WatchedKind for Namespaces {
     const NAME: &'static str = "namespaces";
     const PATH: &'static str = "/api/v1/namespaces";
 
-    fn decode(json: &[u8]) -> Result<Namespace, DecodeError> {
+    fn decode(json: &[u8], _: RawPolicy) -> Result<Namespace, DecodeError> {
         decode_namespace(json)
     }
 
@@ -105,7 +126,7 @@ macro_rules! workloads {
             const NAME: &'static str = $name;
             const PATH: &'static str = $path;
 
-            fn decode(json: &[u8]) -> Result<WorkloadSelector, DecodeError> {
+            fn decode(json: &[u8], _: RawPolicy) -> Result<WorkloadSelector, DecodeError> {
                 decode_workload_selector(WorkloadKind::$object, json)
             }
 

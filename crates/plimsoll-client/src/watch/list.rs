@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use plimsoll_model::ResourceVersion;
+use plimsoll_model::{RawPolicy, ResourceVersion};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -30,8 +30,11 @@ struct WireListMeta {
 }
 
 /// Lists the whole collection as it is now, by pages. Should a page expire meanwhile, everything is asked at once.
-pub(super) async fn pages<K: WatchedKind>(client: &ApiClient) -> Result<(WatchEvent<K::Object>, ResourceVersion), End> {
-    let mut listed = Listed::<K>::default();
+pub(super) async fn pages<K: WatchedKind>(
+    client: &ApiClient,
+    raw: RawPolicy,
+) -> Result<(WatchEvent<K::Object>, ResourceVersion), End> {
+    let mut listed = Listed::<K>::of(raw);
     let mut next = Some(String::new());
     let mut limit = Some(PAGE);
     while let Some(token) = next.take() {
@@ -40,7 +43,7 @@ pub(super) async fn pages<K: WatchedKind>(client: &ApiClient) -> Result<(WatchEv
             .await
             .map_err(|error| End::cut(error.to_string()))?;
         if reply.status == StatusCode::GONE && limit.is_some() {
-            listed = Listed::default();
+            listed = Listed::of(raw);
             limit = None;
             next = Some(String::new());
             continue;
@@ -56,6 +59,7 @@ pub(super) async fn pages<K: WatchedKind>(client: &ApiClient) -> Result<(WatchEv
             undecodable: listed.undecodable,
             version,
             history_began_anew: false,
+            raw,
         },
         version,
     ))
@@ -67,7 +71,7 @@ pub(super) async fn version<K: WatchedKind>(client: &ApiClient) -> Result<Resour
         .send(get(&page_path::<K>(Some(1), "")))
         .await
         .map_err(|error| End::cut(error.to_string()))?;
-    let mut listed = Listed::<K>::default();
+    let mut listed = Listed::<K>::of(RawPolicy::NOTHING);
     listed.take_page(&reply)?;
     listed
         .version
@@ -78,19 +82,19 @@ struct Listed<K: WatchedKind> {
     objects: Vec<Arc<K::Object>>,
     undecodable: Vec<UndecodableObject>,
     version: Option<ResourceVersion>,
+    raw: RawPolicy,
 }
 
-impl<K: WatchedKind> Default for Listed<K> {
-    fn default() -> Self {
+impl<K: WatchedKind> Listed<K> {
+    fn of(raw: RawPolicy) -> Self {
         Self {
             objects: Vec::new(),
             undecodable: Vec::new(),
             version: None,
+            raw,
         }
     }
-}
 
-impl<K: WatchedKind> Listed<K> {
     /// Takes one page and returns the token of the next.
     fn take_page(&mut self, reply: &Reply) -> Result<Option<String>, End> {
         if !reply.status.is_success() {
@@ -102,7 +106,7 @@ impl<K: WatchedKind> Listed<K> {
         self.version = Some(version);
         for item in page.items.unwrap_or_default() {
             let json = item.get().as_bytes();
-            match K::decode(json) {
+            match K::decode(json, self.raw) {
                 Ok(object) => self.objects.push(Arc::new(object)),
                 Err(error) => self
                     .undecodable

@@ -10,13 +10,13 @@ use bytes::Bytes;
 use http::StatusCode;
 use http_body::{Body as _, Frame};
 use kube::client::Body;
-use plimsoll_model::{ObjectName, ResourceVersion};
+use plimsoll_model::{ObjectName, RawPolicy, ResourceVersion};
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 use super::frame::{LineTooLong, Lines};
 use super::wire::{Line, decode_line};
-use super::{UndecodableObject, WatchBatch, WatchEvent, WatchedKind};
+use super::{RawPolicies, UndecodableObject, WatchBatch, WatchEvent, WatchedKind};
 use crate::ApiClient;
 use crate::api_client::{Reply, SendError, get, whole};
 use crate::api_status::ApiStatus;
@@ -43,6 +43,8 @@ pub(crate) enum End {
     Forbidden { reason: String },
     /// The history at the last version is gone: list anew.
     Expired { reason: String },
+    /// More is to be kept of the objects than what was read so far.
+    MoreWanted,
     /// The server does not do streaming lists.
     StreamingRefused { reason: String },
     /// Nobody receives any more.
@@ -84,24 +86,32 @@ pub(crate) struct WatchStream<K: WatchedKind> {
     lines: Lines,
     position: ResourceVersion,
     delivered: u64,
+    raw: RawPolicies,
     kind: PhantomData<K>,
 }
 
 impl<K: WatchedKind> WatchStream<K> {
     /// Watches what happens after `from`, for so many seconds.
-    pub(crate) async fn open(client: &ApiClient, from: ResourceVersion, seconds: u64) -> Result<Self, End> {
+    pub(crate) async fn open(
+        client: &ApiClient,
+        from: ResourceVersion,
+        seconds: u64,
+        raw: RawPolicies,
+    ) -> Result<Self, End> {
         let path = format!("{}&resourceVersion={from}", watch_path::<K>(seconds));
-        Self::start(client, &path, from).await.map_err(|refusal| refusal.end)
+        Self::start(client, &path, from, raw)
+            .await
+            .map_err(|refusal| refusal.end)
     }
 
     /// Watches from a consistent list of now. Without a version the server waits until its cache has caught up with
     /// the store, as for a list without one.
-    pub(crate) async fn open_list(client: &ApiClient, seconds: u64) -> Result<Self, End> {
+    pub(crate) async fn open_list(client: &ApiClient, seconds: u64, raw: RawPolicies) -> Result<Self, End> {
         let path = format!(
             "{}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
             watch_path::<K>(seconds)
         );
-        Self::start(client, &path, ResourceVersion::new(0))
+        Self::start(client, &path, ResourceVersion::new(0), raw)
             .await
             .map_err(|refusal| match (refusal.status, refusal.end) {
                 // An older server or one without the feature says that the parameters are wrong; one whose etcd can't
@@ -116,7 +126,12 @@ impl<K: WatchedKind> WatchStream<K> {
             })
     }
 
-    async fn start(client: &ApiClient, path: &str, position: ResourceVersion) -> Result<Self, Refusal> {
+    async fn start(
+        client: &ApiClient,
+        path: &str,
+        position: ResourceVersion,
+        raw: RawPolicies,
+    ) -> Result<Self, Refusal> {
         let unanswered = |error: SendError| Refusal {
             status: None,
             end: End::cut(error.to_string()),
@@ -139,6 +154,7 @@ impl<K: WatchedKind> WatchStream<K> {
             lines: Lines::default(),
             position,
             delivered: 0,
+            raw,
             kind: PhantomData,
         })
     }
@@ -156,9 +172,11 @@ impl<K: WatchedKind> WatchStream<K> {
     /// Reads the list at the beginning of the stream. Changes may mix with it, so it is kept by name.
     pub(crate) async fn collect_initial(&mut self) -> Result<WatchEvent<K::Object>, End> {
         let mut initial: BTreeMap<ObjectName, Result<Arc<K::Object>, UndecodableObject>> = BTreeMap::new();
+        // The same for all of it, however long it takes, so that the list can say what it has.
+        let raw = self.raw.now();
         loop {
             while let Some(line) = self.lines.next() {
-                match decode_line::<K>(&line, self.position).map_err(End::cut)? {
+                match decode_line::<K>(&line, self.position, raw).map_err(End::cut)? {
                     Line::Event(WatchEvent::Upsert(object), _) => {
                         initial.insert(K::name(&object), Ok(object));
                     }
@@ -173,7 +191,7 @@ impl<K: WatchedKind> WatchStream<K> {
                         initial_events_end: true,
                     } => {
                         self.position = version;
-                        return Ok(replace(initial, version));
+                        return Ok(replace(initial, version, raw));
                     }
                     Line::Event(..) | Line::Bookmark { .. } => {}
                     Line::Error(status) if status.code == StatusCode::INTERNAL_SERVER_ERROR.as_u16() => {
@@ -227,10 +245,11 @@ impl<K: WatchedKind> WatchStream<K> {
 
     /// Decodes the lines at hand, until none is left or a batch is full.
     fn take_lines(&mut self, events: &mut Vec<WatchEvent<K::Object>>) -> Result<(), End> {
+        let raw = self.raw.now();
         while events.len() < BATCH
             && let Some(line) = self.lines.next()
         {
-            match decode_line::<K>(&line, self.position).map_err(End::cut)? {
+            match decode_line::<K>(&line, self.position, raw).map_err(End::cut)? {
                 Line::Event(event, version) => {
                     self.position = version;
                     events.push(event);
@@ -291,6 +310,7 @@ struct Refusal {
 fn replace<T>(
     initial: BTreeMap<ObjectName, Result<Arc<T>, UndecodableObject>>,
     version: ResourceVersion,
+    raw: RawPolicy,
 ) -> WatchEvent<T> {
     let mut objects = Vec::with_capacity(initial.len());
     let mut undecodable = Vec::new();
@@ -305,6 +325,7 @@ fn replace<T>(
         undecodable,
         version,
         history_began_anew: false,
+        raw,
     }
 }
 

@@ -1,4 +1,4 @@
-use plimsoll_model::{Pod, ResourceVersion};
+use plimsoll_model::{Pod, RawPolicy, ResourceVersion};
 use rand_core::SeedableRng;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -55,6 +55,7 @@ fn describe(event: &WatchEvent<Pod>) -> String {
             undecodable,
             version,
             history_began_anew,
+            ..
         } => {
             let anew = if *history_began_anew { "anew " } else { "" };
             let head = format!("{anew}replace@{version}");
@@ -392,7 +393,13 @@ async fn a_consistent_version_is_that_of_a_list_without_one() {
 async fn forcing_progress_delivers_what_happened_and_the_bookmark() {
     let script = Script::new([Step::stream([line("ADDED", &pod("b", 12)), bookmark(14)])]);
     let (sink, mut source) = mpsc::channel::<WatchBatch<Pod>>(4);
-    let reached = force_progress::<Pods>(&script.client(), ResourceVersion::new(10), &sink).await;
+    let reached = force_progress::<Pods>(
+        &script.client(),
+        ResourceVersion::new(10),
+        &RawPolicies::nothing(),
+        &sink,
+    )
+    .await;
     assert_eq!(reached, Ok(ResourceVersion::new(14)));
     let events: Vec<_> = source.recv().await.unwrap().events.iter().map(describe).collect();
     assert_eq!(events, ["upsert@12 ns/b", "progress@14"]);
@@ -407,6 +414,95 @@ async fn forcing_progress_delivers_what_happened_and_the_bookmark() {
 async fn forcing_progress_from_lost_history_says_so() {
     let script = Script::new([Step::stream([gone()])]);
     let (sink, _source) = mpsc::channel(4);
-    let end = force_progress::<Pods>(&script.client(), ResourceVersion::new(1), &sink).await;
+    let end = force_progress::<Pods>(
+        &script.client(),
+        ResourceVersion::new(1),
+        &RawPolicies::nothing(),
+        &sink,
+    )
+    .await;
     assert!(matches!(end, Err(BarrierError::Expired(_))), "{end:?}");
+}
+
+/// Of each event: whether its pods carry the whole of themselves.
+fn whole(batch: &WatchBatch<Pod>) -> Vec<String> {
+    let describe = |event: &WatchEvent<Pod>| {
+        let pods: &[Arc<Pod>] = match event {
+            WatchEvent::Replace { objects, .. } => objects,
+            WatchEvent::Upsert(pod) => std::slice::from_ref(pod),
+            _ => &[],
+        };
+        let whole = pods.iter().map(|pod| pod.raw.is_some().to_string());
+        format!("{} {}", describe(event), whole.collect::<Vec<_>>().join(" "))
+    };
+    batch.events.iter().map(describe).collect()
+}
+
+const PENDING: RawPolicy = RawPolicy {
+    pending_pods: true,
+    ..RawPolicy::NOTHING
+};
+
+const NODES: RawPolicy = RawPolicy {
+    nodes: true,
+    ..RawPolicy::NOTHING
+};
+
+fn assigned(name: &str, version: u64) -> Value {
+    let mut pod = pod(name, version);
+    pod["spec"]["nodeName"] = json!("n");
+    pod
+}
+
+#[tokio::test(start_paused = true)]
+async fn everything_is_listed_anew_once_whole_objects_are_wanted() {
+    for streaming in [true, false] {
+        let follow = || Step::stream([line("MODIFIED", &pod("a", 12)), line("MODIFIED", &assigned("a", 13))]);
+        let steps = if streaming {
+            let second = [
+                line("ADDED", &pod("a", 9)),
+                line("ADDED", &assigned("b", 10)),
+                initial_end(11),
+            ];
+            vec![listed().then(Chunk::Hang), Step::stream(second).then(Chunk::Hang)]
+        } else {
+            let second = list(11, "", &[pod("a", 9), assigned("b", 10)]);
+            vec![
+                list(10, "", &[pod("a", 9)]),
+                Step::stream([]).then(Chunk::Hang),
+                second,
+                follow().then(Chunk::Hang),
+            ]
+        };
+        let script = Script::new(steps);
+        let demand = RawDemand::new(RawPolicy::NOTHING);
+        let mut watch = Watch::<Pods>::new(script.client(), ChaCha8Rng::seed_from_u64(1)).keeping(demand.policies());
+        watch.streaming = streaming;
+        let (sink, mut source) = mpsc::channel::<WatchBatch<Pod>>(4);
+        let stop = CancellationToken::new();
+        let receive = async {
+            assert_eq!(whole(&source.recv().await.unwrap()), ["replace@10 ns/a false"]);
+            // Of nodes the watch of pods keeps nothing.
+            demand.ask(NODES);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(script.paths().len(), if streaming { 1 } else { 2 });
+            demand.ask(PENDING);
+            assert_eq!(
+                whole(&source.recv().await.unwrap()),
+                ["replace@11 ns/a ns/b true false"]
+            );
+            if !streaming {
+                assert_eq!(
+                    whole(&source.recv().await.unwrap()),
+                    ["upsert@12 ns/a true", "upsert@13 ns/a false"]
+                );
+            }
+            // It has that already.
+            demand.ask(PENDING);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(script.paths().len(), if streaming { 2 } else { 4 });
+            stop.cancel();
+        };
+        tokio::join!(biased; watch.run(sink, stop.clone()), receive);
+    }
 }

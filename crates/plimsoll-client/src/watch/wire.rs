@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_model::{ObjectName, ResourceVersion, decode_metadata};
+use plimsoll_model::{ObjectName, RawPolicy, ResourceVersion, decode_metadata};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -65,13 +65,17 @@ struct WireBookmarkMeta {
 
 /// Reads one line. An error means that the line as such is broken, not that an object is. `position` is the version
 /// before it.
-pub(super) fn decode_line<K: WatchedKind>(line: &[u8], position: ResourceVersion) -> Result<Line<K::Object>, String> {
+pub(super) fn decode_line<K: WatchedKind>(
+    line: &[u8],
+    position: ResourceVersion,
+    raw: RawPolicy,
+) -> Result<Line<K::Object>, String> {
     let (line_type, object) = match split(line) {
         Some(parts) => parts,
         None => split_thoroughly(line)?,
     };
     match line_type {
-        LineType::Upsert => match K::decode(object) {
+        LineType::Upsert => match K::decode(object, raw) {
             Ok(object) => {
                 let version = K::version(&object);
                 Ok(Line::Event(WatchEvent::Upsert(Arc::new(object)), version))
@@ -168,7 +172,7 @@ mod tests {
     use crate::watch::Pods;
 
     fn decode(line: &str) -> Result<Line<plimsoll_model::Pod>, String> {
-        decode_line::<Pods>(line.as_bytes(), ResourceVersion::new(3))
+        decode_line::<Pods>(line.as_bytes(), ResourceVersion::new(3), RawPolicy::NOTHING)
     }
 
     const POD: &str =

@@ -103,6 +103,8 @@ impl SchedulingQueue {
     fn pod_updated(&mut self, old: &Arc<Pod>, new: &Arc<Pod>, now: Moment) {
         self.note_membership(new);
         match (old.node_name().is_some(), new.node_name().is_some()) {
+            // Read anew to be kept whole; there may be as many of these as there are pods.
+            (true, true) if old == new => {}
             (true, _) => {
                 self.forget_pod(new);
                 for event in pod_update_events(old, new) {
@@ -123,7 +125,11 @@ impl SchedulingQueue {
         };
         let same_version = old.resource_version == new.resource_version;
         match self.records.find(&new.uid) {
-            Some(_) if same_version => return,
+            Some(slot) if same_version => {
+                // Whatever it says it has said before, but now it may carry the whole of it.
+                self.set_pod(slot, Arc::clone(new), profile);
+                return;
+            }
             Some(slot) => self.waiting_pod_updated(slot, old, new, profile, now),
             None => self.enqueue(new, profile, UNSCHEDULABLE_POD_UPDATE, now),
         }

@@ -25,8 +25,8 @@ pub fn preemption_differences(ours: &PreemptionAnswer, upstream: &PreemptionAnsw
         );
     }
     for (node, tried) in here.iter().filter(|(node, _)| !there.contains_key(*node)) {
-        let upstream = upstream.tried.get(*node).map(|tried| &tried.text);
-        note("victims", node, &Some(&tried.text), &upstream, &mut found);
+        let upstream = upstream.tried.get(*node).map(|tried| tried.text.clone());
+        note("victims", node, &Ok(&tried.victims), &Err(upstream), &mut found);
     }
     note("fit error", "the pod", &ours.fit_error, &upstream.fit_error, &mut found);
     if upstream.best.is_empty() {

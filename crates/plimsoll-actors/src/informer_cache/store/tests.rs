@@ -1,3 +1,4 @@
+use plimsoll_model::Raw;
 use plimsoll_model::testing::pod;
 
 use super::*;
@@ -142,4 +143,44 @@ fn an_update_of_what_is_not_kept_is_not_told() {
     };
     // The newest before, though nobody was told of it.
     assert_eq!((old.resource_version.as_u64(), new.resource_version.as_u64()), (3, 4));
+}
+
+fn whole(name: &str, uid: &str, version: u64) -> Arc<Pod> {
+    let raw = Raw::of_object(b"{}").unwrap();
+    Arc::new(Pod {
+        raw: Some(raw),
+        ..(*at(name, uid, version)).clone()
+    })
+}
+
+#[test]
+fn an_object_read_whole_takes_the_place_of_what_was_known_of_it() {
+    let mut store = Store::default();
+    let mut out = Vec::new();
+    let parts = vec![at("a", "1", 1), at("b", "2", 2), at("c", "3", 3)];
+    store.replace(parts, &[], ResourceVersion::new(5), &mut out);
+    out.clear();
+    let list = || vec![whole("a", "1", 1), whole("b", "2", 2), whole("c", "3", 3)];
+    store.upsert(at("c", "3", 7), &mut out);
+    // Older than the store: what has changed since stays as it is.
+    store.replace(list(), &[], ResourceVersion::new(6), &mut out);
+    assert_eq!(told(&out), ["3@3>7", "1@1>1", "2@2>2"]);
+    out.clear();
+    store.replace(list(), &[], ResourceVersion::new(6), &mut out);
+    store.upsert(whole("a", "1", 1), &mut out);
+    assert!(out.is_empty(), "told once");
+    store.upsert(whole("c", "3", 7), &mut out);
+    assert_eq!(told(&out), ["3@7>7"]);
+    assert!(store.objects().all(|pod| pod.raw.is_some()));
+    assert_eq!(store.applied(), ResourceVersion::new(7));
+}
+
+#[test]
+fn an_update_of_what_the_scheduler_does_not_read_brings_the_newest_whole_object() {
+    let mut store = listed();
+    let mut out = Vec::new();
+    store.upsert(whole("a", "1", 1), &mut out);
+    store.upsert(whole("a", "1", 2), &mut out);
+    store.replace(vec![whole("a", "1", 3)], &[], ResourceVersion::new(3), &mut out);
+    assert_eq!(told(&out), ["+1@1", "1@1>2", "1@2>3"]);
 }

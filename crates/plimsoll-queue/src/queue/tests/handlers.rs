@@ -1,7 +1,9 @@
 //! One test per line of what the informer handlers do, and of what updates and deletes mean in each place.
 
 use plimsoll_model::testing::PodBuilder;
-use plimsoll_model::{Labels, Namespace, ObjectName, ResourceVersion, Timestamp, Uid, WorkloadKind, WorkloadSelector};
+use plimsoll_model::{
+    Labels, Namespace, ObjectName, Raw, ResourceVersion, Timestamp, Uid, WorkloadKind, WorkloadSelector,
+};
 
 use super::*;
 
@@ -426,4 +428,32 @@ fn changes_of_namespaces_and_workloads_wake_pods_whose_plugins_read_them() {
         f.queue.take_metrics().incoming,
         [(("backoff", "ServiceAdd".to_owned()), 1)]
     );
+}
+
+#[test]
+fn a_pod_read_anew_to_be_whole_stays_where_it_is_and_wakes_nobody() {
+    for place in PLACES {
+        let mut f = Fixture::listening(|| {
+            let changed = ClusterEvent::new(EventResource::AssignedPod, Action::UPDATE);
+            vec![Rejector::new("Rejector", &[changed], always())]
+        });
+        let parked = f.add_rejected(pod("parked"), &["Rejector"]);
+        let known = f.add_at(place, "a");
+        let busy = Arc::new(pod("busy").on("n").build());
+        let whole = |part: &Arc<Pod>| {
+            let raw = Some(Raw::of_object(b"{}").unwrap());
+            let new = Arc::new(Pod {
+                raw,
+                ..(**part).clone()
+            });
+            let old = Arc::clone(part);
+            Delta::PodUpdated { old, new }
+        };
+        f.apply(whole(&busy));
+        f.apply(whole(&known));
+        assert_eq!(f.place(&parked), Some(Place::Unschedulable), "{place:?}");
+        assert_eq!(f.place(&known), Some(place));
+        let slot = f.queue.records.find(&known.uid).unwrap();
+        assert!(f.queue.records[slot].pod.raw.is_some(), "{place:?}");
+    }
 }
