@@ -54,7 +54,9 @@ fn selector(dice: &mut Dice, case: &Case) -> Option<Value> {
         0..7 => None,
         7..12 => Some(json!({})),
         // From before values were looked at.
-        12..15 => Some(json!({ "matchLabels": { "app": "no such value!" } })),
+        12..15 => {
+            Some(json!({ "matchExpressions": [{ "key": "app", "operator": "NotIn", "values": ["no such value!"] }] }))
+        }
         15..60 => {
             let pod = dice.below(case.pods.len().max(1));
             let labels = case.pods.get(pod).and_then(|pod| pod["metadata"]["labels"].as_object());

@@ -175,7 +175,7 @@ fn rival(dice: &mut Dice, pod: &mut Value, chance: usize) {
         constraint["labelSelector"] = labels::own_selector(dice, &labels);
         pod["spec"]["topologySpreadConstraints"] = json!([constraint]);
     }
-    if dice.percent(chance) && pod["spec"]["hostNetwork"] != true {
+    if dice.percent(chance) && pod["spec"]["hostNetwork"] != true && host_ports(pod).is_empty() {
         let port = json!({ "containerPort": 80, "hostPort": 8080, "protocol": "TCP" });
         pod["spec"]["containers"][0]["ports"] = json!([port]);
     }
@@ -372,7 +372,7 @@ fn allocatable(dice: &mut Dice, habits: &Habits, preemptor: &Value, taken: &Sums
             // Never enough, whoever goes.
             wanted.saturating_sub(1)
         } else {
-            there.saturating_add(left)
+            there.saturating_add(left).max(0)
         };
         let text = if resource == "cpu" {
             format!("{amount}m")
