@@ -89,6 +89,10 @@ oracle-hints: upstream oracle-binary ## The same for what changes of pods and no
 oracle-searches: upstream oracle-binary ## The same for searches for a share of the nodes of large clusters (SEARCHES=1000 SEED=0 JOBS=1)
 	$(ORACLE) --ask searches --cases $(SEARCHES) --seed $(SEED) --jobs $(JOBS)
 
+.PHONY: oracle-preemption
+oracle-preemption: upstream oracle-binary ## The same for whom to evict in crowded clusters (CASES=20000 SEED=0 JOBS=1)
+	$(ORACLE) --ask preemptions --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
+
 .PHONY: bench-decode
 bench-decode: ## Measure reading pods and nodes, with and without keeping the whole of them (docs/extenders.md)
 	cargo bench --package plimsoll-model --bench decode --profile $(PROFILE)
