@@ -47,6 +47,7 @@ pub(crate) fn profiles(case: &Case) -> anyhow::Result<Vec<Arc<Profile>>> {
     Ok(Profiles::assemble(
         &config.profiles,
         share,
+        &config.extenders,
         &plimsoll_plugins::registry(),
         &gates,
     )?)
