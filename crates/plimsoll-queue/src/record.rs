@@ -37,6 +37,7 @@ pub(crate) enum State {
     reason = "independent facts, of which there may be a million records"
 )]
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Record {
     pub(crate) pod: Arc<Pod>,
     pub(crate) state: State,
