@@ -60,6 +60,10 @@ cluster: controlplane binary ## Run the suite on a real control plane alone, wit
 cluster-peer: controlplane ## Run the same suite on kube-scheduler itself: what it expects is what the original does
 	PLIMSOLL_CLUSTER_SCHEDULER=kube-scheduler cargo test --workspace --test suite -- --nocapture --test-threads=1
 
+.PHONY: extender
+extender: ## Call an extender in Python with faults, directly and from whole schedulers
+	cargo test --workspace --test direct --test http_extender
+
 .PHONY: parity
 parity: controlplane ## Compare the embedded API server with the real kube-apiserver, request by request
 	cargo test --workspace --test parity -- --nocapture
@@ -88,6 +92,10 @@ oracle-hints: upstream oracle-binary ## The same for what changes of pods and no
 .PHONY: oracle-searches
 oracle-searches: upstream oracle-binary ## The same for searches for a share of the nodes of large clusters (SEARCHES=1000 SEED=0 JOBS=1)
 	$(ORACLE) --ask searches --cases $(SEARCHES) --seed $(SEED) --jobs $(JOBS)
+
+.PHONY: oracle-preemption
+oracle-preemption: upstream oracle-binary ## The same for whom to evict in crowded clusters (CASES=20000 SEED=0 JOBS=1)
+	$(ORACLE) --ask preemptions --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
 
 .PHONY: bench-decode
 bench-decode: ## Measure reading pods and nodes, with and without keeping the whole of them (docs/extenders.md)

@@ -43,11 +43,6 @@
 {{- if and (eq .Values.mode "replacement") $names (not (has "default-scheduler" $names)) -}}
 {{- fail "mode=replacement without a profile for default-scheduler: while Plimsoll leads, nobody would schedule those pods. Add a profile with schedulerName: default-scheduler" -}}
 {{- end -}}
-{{- range include "plimsoll.knownProfiles" . | fromJsonArray -}}
-{{- if .extenders -}}
-{{- fail (printf "profile %s has extenders, which this version of Plimsoll does not call yet: it would not start" (.schedulerName | default "default-scheduler")) -}}
-{{- end -}}
-{{- end -}}
 {{- end -}}
 
 {{/* A flag that stands for a value would undo what is checked here. Words of flags may be parted by _ as well. */}}

@@ -2,20 +2,28 @@
 //!
 //! A worker does one request and reports what came back; it never waits for anything else. What an answer means is for
 //! the claim's table of states to say, in the cycle.
+//!
+//! A binding through an extender keeps no worker busy: a slow extender holds nobody else up.
+
+mod through_extenders;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use plimsoll_client::{ApiClient, BindReply, PatchReply, PodRead, PodStatusPatch, TermToken};
+use plimsoll_client::{ApiClient, BindReply, Clock, PatchReply, PodRead, PodStatusPatch, TermToken};
 use plimsoll_config::SchedulerConfig;
 use plimsoll_engine::ClaimId;
+use plimsoll_framework::Extender;
 use plimsoll_model::{ObjectName, Pod, Uid};
 use ractor::factory::queues::{PriorityManager, PriorityQueue, StandardPriority};
 use ractor::factory::{Factory, FactoryArguments, FactoryMessage, FactoryRef, Job, Worker, WorkerBuilder, WorkerId};
 use ractor::factory::{discard::DiscardSettings, routing::QueuerRouting};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 
+pub use self::through_extenders::ExtenderBindReply;
+use self::through_extenders::ThroughExtenders;
 use crate::bind_pace::BindPace;
+use crate::effects::Effects;
 use crate::mailbox::Mailbox;
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
@@ -31,6 +39,19 @@ pub enum WriteJob {
         pod: Arc<Pod>,
         /// Where to.
         node: Arc<str>,
+        /// The pod's trace.
+        trace: TraceContext,
+    },
+    /// Let an extender bind the pod; answered with [`CycleMessage::ExtenderBindAnswered`].
+    BindThrough {
+        /// The claim it is for.
+        claim: ClaimId,
+        /// The pod to bind.
+        pod: Arc<Pod>,
+        /// Where to.
+        node: Arc<str>,
+        /// Who binds it.
+        extender: Arc<Extender>,
         /// The pod's trace.
         trace: TraceContext,
     },
@@ -83,23 +104,44 @@ impl PriorityManager<JobKey, StandardPriority> for BindsFirst {
 #[derive(Debug, Clone)]
 pub struct BindingWorkers {
     factory: FactoryRef<JobKey, WriteJob>,
+    through_extenders: ThroughExtenders,
     pace: Option<BindPace>,
     answers: Arc<AtomicU64>,
 }
 
+/// What the workers of a term work with.
+pub struct BindingWorkersArguments<'a> {
+    /// How many workers, and how many bindings a second.
+    pub config: &'a SchedulerConfig,
+    /// Requests about pods.
+    pub client: ApiClient,
+    /// Who calls extenders.
+    pub effects: Effects,
+    /// The term that every write belongs to.
+    pub token: Arc<TermToken>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Who is told what came back.
+    pub cycle: Mailbox<CycleMessage>,
+}
+
 impl BindingWorkers {
     /// Starts the factory under `supervisor`, with as many workers and at the rate of binding that are configured.
-    pub async fn spawn(
-        config: &SchedulerConfig,
-        client: ApiClient,
-        token: Arc<TermToken>,
-        cycle: Mailbox<CycleMessage>,
-        supervisor: ActorCell,
-    ) -> Result<Self, SpawnErr> {
+    pub async fn spawn(arguments: BindingWorkersArguments<'_>, supervisor: ActorCell) -> Result<Self, SpawnErr> {
         type Queue = PriorityQueue<JobKey, WriteJob, StandardPriority, BindsFirst, { StandardPriority::size() }>;
         type Routing = QueuerRouting<JobKey, WriteJob>;
+        let BindingWorkersArguments {
+            config,
+            client,
+            effects,
+            token,
+            clock,
+            cycle,
+        } = arguments;
         let pace = BindPace::new(config, &token);
         let answers = Arc::new(AtomicU64::new(0));
+        let through_extenders =
+            ThroughExtenders::new(effects, Arc::clone(&token), clock, cycle.clone(), Arc::clone(&answers));
         let builder = Builder {
             client,
             token,
@@ -115,17 +157,35 @@ impl BindingWorkers {
             .build();
         let factory = Factory::<JobKey, WriteJob, (), BindingWorker, Routing, Queue>::default();
         let (factory, _) = Actor::spawn_linked(None, factory, arguments, supervisor).await?;
-        Ok(Self { factory, pace, answers })
+        Ok(Self {
+            factory,
+            through_extenders,
+            pace,
+            answers,
+        })
     }
 
     /// Hands out a job, a binding in its turn; a factory that is gone answers nothing, and its term is over.
     pub fn dispatch(&self, job: WriteJob) {
         match &self.pace {
-            Some(pace) if matches!(job, WriteJob::Bind { .. }) => {
-                let factory = self.factory.clone();
-                pace.in_turn(move || hand_out(&factory, job));
+            Some(pace) if matches!(job, WriteJob::Bind { .. } | WriteJob::BindThrough { .. }) => {
+                let workers = self.clone();
+                pace.in_turn(move || workers.hand_out(job));
             }
-            _ => hand_out(&self.factory, job),
+            _ => self.hand_out(job),
+        }
+    }
+
+    fn hand_out(&self, job: WriteJob) {
+        match job {
+            WriteJob::BindThrough {
+                claim,
+                pod,
+                node,
+                extender,
+                trace,
+            } => self.through_extenders.bind(claim, pod, &node, extender, trace),
+            job => hand_out(&self.factory, job),
         }
     }
 
@@ -149,7 +209,7 @@ impl BindingWorkers {
 
 fn hand_out(factory: &FactoryRef<JobKey, WriteJob>, job: WriteJob) {
     let key = match &job {
-        WriteJob::Bind { pod, .. } | WriteJob::Read { pod, .. } => JobKey {
+        WriteJob::Bind { pod, .. } | WriteJob::BindThrough { pod, .. } | WriteJob::Read { pod, .. } => JobKey {
             uid: pod.uid.clone(),
             explains: false,
         },
@@ -236,6 +296,8 @@ impl BindingWorker {
                 let reply = self.client.bind(&self.token, &pod, &node).await;
                 answer.send(bind_answered(reply));
             }
+            // Never handed to a worker.
+            WriteJob::BindThrough { .. } => {}
             WriteJob::Read { claim, pod, trace } => {
                 let failed = PodRead::Failed { error: DIED.to_owned() };
                 let read_answered = move |read| CycleMessage::ReadAnswered { claim, read, trace };

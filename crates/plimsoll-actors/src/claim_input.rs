@@ -6,6 +6,8 @@ use plimsoll_client::{BindReply, NotSent, PodRead, TermToken};
 use plimsoll_engine::{ClaimInput, ReadResult};
 use plimsoll_model::{Moment, Uid};
 
+use crate::binding_workers::ExtenderBindReply;
+
 /// Between two tries to reach an API server that takes no connection: nothing was sent, so nothing has to be settled.
 const RECONNECT: Duration = Duration::from_secs(1);
 
@@ -39,6 +41,30 @@ pub(crate) fn bind_input(reply: BindReply, token: &TermToken, now: Moment) -> Cl
     }
 }
 
+/// The answer of an extender that was to bind, taken up at `now`.
+pub(crate) fn extender_bind_input(reply: ExtenderBindReply, now: Moment) -> ClaimInput {
+    match reply {
+        ExtenderBindReply::Bound => ClaimInput::Bound,
+        ExtenderBindReply::NotBound { message } => ClaimInput::ExtenderFailed {
+            message,
+            settled_by: now,
+        },
+        ExtenderBindReply::Unknown { error, settled_by } => {
+            tracing::warn!(
+                error,
+                "The outcome of a binding by an extender is unknown; its claim is kept until it is settled"
+            );
+            ClaimInput::ExtenderFailed {
+                message: error,
+                settled_by,
+            }
+        }
+        ExtenderBindReply::NotSent => ClaimInput::NotSent {
+            message: NotSent::TermOver.to_string(),
+        },
+    }
+}
+
 /// The answer to a read of the pod with this UID.
 pub(crate) fn read_input(read: PodRead, uid: &Uid) -> ClaimInput {
     ClaimInput::Read(match read {
@@ -66,6 +92,16 @@ pub(crate) fn bind_kind(reply: &BindReply) -> &'static str {
         BindReply::Throttled { .. } => "throttled",
         BindReply::Unknown { .. } => "unknown",
         BindReply::NotSent(_) => "not_sent",
+    }
+}
+
+/// The same for the answer of an extender.
+pub(crate) fn extender_bind_kind(reply: &ExtenderBindReply) -> &'static str {
+    match reply {
+        ExtenderBindReply::Bound => "created",
+        ExtenderBindReply::NotBound { .. } => "refused",
+        ExtenderBindReply::Unknown { .. } => "unknown",
+        ExtenderBindReply::NotSent => "not_sent",
     }
 }
 

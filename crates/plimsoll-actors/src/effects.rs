@@ -7,19 +7,34 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use plimsoll_framework::{Effect, EffectReply, EffectRequest};
+use plimsoll_framework::{EXTENDER, Effect, EffectReply, EffectRequest, ExtenderRequest};
 
 /// How long an effect may take when its performer says nothing else. Cycles are serial, so a filter that asks outside
 /// holds up every pod behind it for as long.
 pub const EFFECT_TIME_LIMIT: Duration = Duration::from_secs(30);
 
-/// Performs the effects of one plugin; registered with it.
+/// What is left for a performer that keeps its own time to tell that it is late, before nobody waits for it any more.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Whether a request may still be sent; asked as late as possible.
+pub type Gate = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Performs the effects of one plugin; registered with it. The plugin's name may be [`EXTENDER`]: then it calls extenders.
 pub trait PerformEffect: Send + Sync + 'static {
     /// Does what was asked. Dropped when it takes longer than [`PerformEffect::time_limit`]; the reply is then a failure,
     /// and the pod is tried again later.
     fn perform(&self, request: EffectRequest) -> BoxFuture<'static, EffectReply>;
 
-    /// How long it may take.
+    /// The same for a request that writes: nothing must be sent once the gate is closed.
+    fn perform_while(&self, request: EffectRequest, gate: Gate) -> BoxFuture<'static, EffectReply> {
+        if gate() {
+            self.perform(request)
+        } else {
+            futures::future::ready(Err("the term is over".to_owned())).boxed()
+        }
+    }
+
+    /// How long it may take. For extenders it is their own limits that count.
     fn time_limit(&self) -> Duration {
         EFFECT_TIME_LIMIT
     }
@@ -37,14 +52,31 @@ impl Effects {
         self.performers.insert(plugin, performer);
     }
 
+    /// Whether there is a performer for this plugin.
+    pub fn has(&self, plugin: &str) -> bool {
+        self.performers.contains_key(plugin)
+    }
+
     pub(crate) fn perform(&self, effect: Effect) -> BoxFuture<'static, EffectReply> {
+        self.perform_with(effect, |performer, request| performer.perform(request))
+    }
+
+    pub(crate) fn perform_while(&self, effect: Effect, gate: Gate) -> BoxFuture<'static, EffectReply> {
+        self.perform_with(effect, |performer, request| performer.perform_while(request, gate))
+    }
+
+    fn perform_with(
+        &self,
+        effect: Effect,
+        begin: impl FnOnce(&dyn PerformEffect, EffectRequest) -> BoxFuture<'static, EffectReply>,
+    ) -> BoxFuture<'static, EffectReply> {
         let plugin = effect.plugin;
         let Some(performer) = self.performers.get(plugin) else {
             let text = format!("nobody performs effects of plugin {plugin}");
             return futures::future::ready(Err(text)).boxed();
         };
-        let limit = performer.time_limit();
-        let performing = performer.perform(effect.request);
+        let limit = limit_of(performer.as_ref(), &effect);
+        let performing = begin(performer.as_ref(), effect.request);
         async move {
             let late = |_| {
                 Err(format!(
@@ -56,6 +88,14 @@ impl Effects {
         }
         .boxed()
     }
+}
+
+/// Extenders have limits of their own; the slowest of those that are asked at once counts.
+fn limit_of(performer: &dyn PerformEffect, effect: &Effect) -> Duration {
+    let requests = effect.request.downcast_ref::<Vec<ExtenderRequest>>();
+    let limits = requests.filter(|_| effect.plugin == EXTENDER).into_iter().flatten();
+    let longest = limits.map(|request| request.extender.time_limit()).max();
+    longest.map_or_else(|| performer.time_limit(), |limit| limit + GRACE)
 }
 
 impl fmt::Debug for Effects {

@@ -367,6 +367,9 @@ impl Actor for SchedulingCycle {
             CycleMessage::BindAnswered { claim, reply, trace } => trace
                 .span("BindAnswered")
                 .in_scope(|| state.take_bind_answer(claim, reply, now)),
+            CycleMessage::ExtenderBindAnswered { claim, reply, trace } => trace
+                .span("ExtenderBindAnswered")
+                .in_scope(|| state.take_extender_bind_answer(claim, reply, now)),
             CycleMessage::ReadAnswered { claim, read, trace } => trace
                 .span("ReadAnswered")
                 .in_scope(|| state.take_read_answer(claim, read, now)),

@@ -103,17 +103,21 @@ impl TermToken {
 
     /// Registers a write that is about to be sent; none when the term does not allow it any more.
     pub fn begin(self: &Arc<Self>, now: Moment) -> Option<WriteUnderWay> {
+        // We wait for it no longer than the write time-out, so it is on its way by then; the server's own time-out begins
+        // when it arrives.
+        self.begin_within(now, self.write_timeout + self.server_timeout())
+    }
+
+    /// Registers a write that somebody else makes for us, and that is over after this long: an extender's binding, which the
+    /// API server's time-out does not end. None when the term does not allow it any more.
+    pub fn begin_within(self: &Arc<Self>, now: Moment, limit: Duration) -> Option<WriteUnderWay> {
         let mut writes = self.lock();
         if !self.may_write(now) {
             return None;
         }
         let id = writes.next;
         writes.next += 1;
-        // We wait for it no longer than the write time-out, so it is on its way by then; the server's own time-out begins
-        // when it arrives.
-        writes
-            .under_way
-            .insert(id, now + self.write_timeout + self.server_timeout());
+        writes.under_way.insert(id, now + limit);
         drop(writes);
         Some(WriteUnderWay {
             token: Arc::clone(self),
@@ -267,6 +271,14 @@ mod tests {
         drop(token.begin(at(103)).unwrap());
         drop(token.begin(at(101)).unwrap());
         assert_eq!(token.undecided_until(), at(112));
+    }
+
+    #[test]
+    fn a_write_made_by_somebody_else_is_open_for_as_long_as_that_may_take() {
+        let token = token();
+        drop(token.begin_within(at(101), Duration::from_secs(60)).unwrap());
+        assert_eq!(token.undecided_until(), at(161));
+        assert!(token.begin_within(at(110), Duration::from_secs(60)).is_none());
     }
 
     #[tokio::test(start_paused = true)]

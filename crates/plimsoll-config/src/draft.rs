@@ -156,27 +156,26 @@ impl DraftClient {
 }
 
 impl SchedulerConfig {
-    /// Lets extenders that check resources themselves take them out of the fit check of every profile. The names
-    /// replace those that the profile's `NodeResourcesFit` had.
+    /// Lets extenders that check resources themselves take them out of the fit check of the profiles that call them. The
+    /// names replace those that the profile's `NodeResourcesFit` had.
     ///
     /// # Errors
-    /// When a profile has no `NodeResourcesFit`.
+    /// When such a profile has no `NodeResourcesFit`.
     pub(crate) fn ignore_managed_resources(&mut self) -> Result<(), ConfigError> {
-        let managed = self.extenders.iter().flat_map(|extender| &extender.managed_resources);
-        let ignored = managed.filter(|resource| resource.ignored_by_scheduler);
-        let ignored: Vec<String> = ignored.map(|resource| resource.name.clone()).collect();
-        if ignored.is_empty() {
-            return Ok(());
-        }
         for profile in &mut self.profiles {
+            let extenders = self.extenders.iter().chain(&profile.extras.extenders);
+            let managed = extenders.flat_map(|extender| &extender.managed_resources);
+            let ignored = managed.filter(|resource| resource.ignored_by_scheduler);
+            let ignored: Vec<String> = ignored.map(|resource| resource.name.clone()).collect();
+            if ignored.is_empty() {
+                continue;
+            }
             let mut entries = profile.plugin_config.iter_mut();
             let fit = entries.find_map(|entry| match &mut entry.args {
                 PluginArgs::NodeResourcesFit(args) => Some(args),
                 _ => None,
             });
-            fit.ok_or(ConfigError::NoFitArgs)?
-                .ignored_resources
-                .clone_from(&ignored);
+            fit.ok_or(ConfigError::NoFitArgs)?.ignored_resources = ignored;
         }
         Ok(())
     }

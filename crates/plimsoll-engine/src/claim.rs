@@ -57,6 +57,13 @@ pub enum ClaimInput {
         /// When the request was sent, plus the server's own time-out for it.
         settled_by: Moment,
     },
+    /// The extender that was to bind the pod says that it did not, or nothing that can be made use of.
+    ExtenderFailed {
+        /// What went wrong; users read it.
+        message: String,
+        /// When its call was sent plus the call's limit of time; the moment of the answer when it has done with the call.
+        settled_by: Moment,
+    },
     /// The request was never sent, since the term may be over.
     NotSent {
         /// Why.
@@ -92,6 +99,18 @@ pub(crate) enum Sight<'a> {
     Deleted,
 }
 
+/// How a pod is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carrier {
+    /// We POST the binding.
+    Api,
+    /// An extender does it.
+    Extender {
+        /// Whether we POST the binding when the extender certainly has not bound the pod.
+        fallback: bool,
+    },
+}
+
 /// Everything that moves a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Input<'a> {
@@ -99,8 +118,8 @@ pub(crate) enum Input<'a> {
     Answer(ClaimInput),
     /// The watch.
     Sight(Sight<'a>),
-    /// Permit and pre-bind are done.
-    Cleared,
+    /// Permit and pre-bind are done; this is how to bind.
+    Cleared(Carrier),
     /// Permit, pre-bind or bind plugins turned the pod away.
     Withdrawn,
     /// A deadline may have passed.
@@ -169,6 +188,8 @@ pub enum Ending {
 pub(crate) enum Ask {
     /// POST the binding.
     Send,
+    /// Let the extender bind.
+    Delegate,
     /// GET the pod.
     Read,
 }
@@ -180,6 +201,8 @@ pub(crate) struct Reaction {
     pub(crate) bound: bool,
     /// A read showed the pod on this other node.
     pub(crate) moved_to: Option<CompactString>,
+    /// The extender has failed with this text, and we bind ourselves.
+    pub(crate) fell_back: Option<String>,
     /// Ask this next.
     pub(crate) ask: Option<Ask>,
     /// The claim is over.
@@ -215,10 +238,12 @@ impl Reaction {
 /// | Sent | 429 | Unknown, send again after `Retry-After` |
 /// | Sent | unknown | Unknown, send again after a backoff; the send stays open until `settled_by` |
 /// | Sent | not sent | ended: refused if no earlier send is open, else Unknown |
+/// | Sent to an extender | it failed, or its answer is lost | Doubtful until its call is settled, then Checking, read |
 /// | Unknown | time reached | Sent, send |
 /// | Checking | read: our node | Bound |
 /// | Checking | read: other node | Moved: counts there |
 /// | Checking | read: no node | ended: refused if the read was asked for after every open send was settled, else Doubtful |
+/// | Checking, after an extender that may fail | read: no node, asked for after its call was settled | Sent, send ourselves |
 /// | Checking | read: going or gone | ended: gone |
 /// | Checking | read failed | Doubtful, after a backoff |
 /// | Doubtful | time reached | Checking, read |
@@ -232,6 +257,10 @@ impl Reaction {
 ///
 /// A send is open when its outcome was unknown and its `settled_by` lies ahead of the read in question. That is stricter
 /// than "has passed when the answer came": a read begun earlier may have been overtaken by the request.
+/// An extender binds in its own way and is asked once. Whatever went wrong with its call, the pod may be bound for as long as
+/// the call may be under way: until it was sent plus its limit of time, or until the extender itself said that it failed.
+/// Only a read asked for after that tells. An extender that goes on after its time is up is not covered; what it binds then
+/// the watch tells, like a binding by somebody else.
 /// That the binding took effect is reported once, by the answer, the read or the watch, whichever comes first.
 #[derive(Debug, Clone)]
 pub struct Claim {
@@ -242,6 +271,7 @@ pub struct Claim {
     /// The node on which it counts.
     node: CompactString,
     state: ClaimState,
+    carrier: Carrier,
     /// Until then a send of unknown outcome may be applied.
     open_until: Option<Moment>,
     refusal: Option<String>,
@@ -264,6 +294,7 @@ impl Claim {
             chosen: node.clone(),
             node,
             state: ClaimState::Waiting,
+            carrier: Carrier::Api,
             open_until: None,
             refusal: None,
             bound: false,
@@ -313,7 +344,12 @@ impl Claim {
         self.open_until
     }
 
-    /// What the API server said when it refused.
+    /// Whether an extender is to bind, or was the last to try.
+    pub(crate) fn is_delegated(&self) -> bool {
+        matches!(self.carrier, Carrier::Extender { .. })
+    }
+
+    /// What the API server or the extender said when it refused.
     pub(crate) fn refusal(&self) -> &str {
         self.refusal.as_deref().unwrap_or_default()
     }
@@ -325,11 +361,14 @@ impl Claim {
         match input {
             Input::Sight(sight) => self.on_sight(sight),
             Input::Answer(answer) => self.on_answer(answer, now),
-            Input::Cleared if self.state == ClaimState::Waiting => self.send(),
+            Input::Cleared(carrier) if self.state == ClaimState::Waiting => {
+                self.carrier = carrier;
+                self.send()
+            }
             Input::Withdrawn if self.state == ClaimState::Waiting => self.end(Ending::Refused),
             Input::Due => self.on_due(now),
             Input::TermOver => self.on_term_over(),
-            Input::Cleared | Input::Withdrawn => Reaction::nothing(),
+            Input::Cleared(_) | Input::Withdrawn => Reaction::nothing(),
         }
     }
 
@@ -353,7 +392,7 @@ impl Claim {
     }
 
     fn on_answer(&mut self, answer: ClaimInput, now: Moment) -> Reaction {
-        if let ClaimInput::Unknown { settled_by } = answer {
+        if let ClaimInput::Unknown { settled_by } | ClaimInput::ExtenderFailed { settled_by, .. } = answer {
             self.open_until = self.open_until.max(Some(settled_by));
         }
         match (self.state, answer) {
@@ -379,6 +418,14 @@ impl Claim {
                 }
             }
             (ClaimState::Sent, ClaimInput::Throttled { retry_after }) => self.send_again(now + retry_after),
+            (ClaimState::Sent, ClaimInput::ExtenderFailed { message, .. }) => {
+                self.refusal = Some(message);
+                self.read_when_settled(now)
+            }
+            (ClaimState::Sent, ClaimInput::Unknown { .. }) if self.is_delegated() => {
+                self.refusal = Some("the extender's answer was lost".to_owned());
+                self.read_when_settled(now)
+            }
             (ClaimState::Sent, ClaimInput::Unknown { .. }) => self.send_again_later(now),
             (ClaimState::Checking { since }, ClaimInput::Read(read)) => self.on_read(read, since, now),
             _ => Reaction::nothing(),
@@ -398,13 +445,28 @@ impl Claim {
             }
             ReadResult::Unassigned => match self.open_until {
                 Some(open_until) if since < open_until => self.read_again(open_until.max(now)),
-                _ => self.end(Ending::Refused),
+                _ => self.not_bound(),
             },
             ReadResult::Deleting | ReadResult::Gone => self.end(Ending::Gone),
             ReadResult::Failed => {
                 let at = now + self.backoff();
                 self.read_again(at)
             }
+        }
+    }
+
+    /// The pod is certainly not bound by what was sent so far.
+    fn not_bound(&mut self) -> Reaction {
+        if self.over || self.carrier != (Carrier::Extender { fallback: true }) {
+            return self.end(Ending::Refused);
+        }
+        let fell_back = self.refusal.take();
+        self.carrier = Carrier::Api;
+        self.open_until = None;
+        self.failures = 0;
+        Reaction {
+            fell_back,
+            ..self.send()
         }
     }
 
@@ -445,7 +507,7 @@ impl Claim {
         }
         self.state = ClaimState::Sent;
         self.sent = true;
-        Reaction::ask(Ask::Send)
+        Reaction::ask(if self.is_delegated() { Ask::Delegate } else { Ask::Send })
     }
 
     fn read(&mut self, now: Moment) -> Reaction {
@@ -454,6 +516,13 @@ impl Claim {
         }
         self.state = ClaimState::Checking { since: now };
         Reaction::ask(Ask::Read)
+    }
+
+    fn read_when_settled(&mut self, now: Moment) -> Reaction {
+        match self.open_until {
+            Some(open_until) if now < open_until => self.read_again(open_until),
+            _ => self.read(now),
+        }
     }
 
     fn send_again(&mut self, send_at: Moment) -> Reaction {

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use plimsoll_framework::{
-    Code, CycleContext, CycleState, Effect, EffectReply, PreFilterOutcome, Restriction, Status, Verdict, Verdicts,
+    Code, CycleContext, CycleState, Effect, EffectReply, Extender, PreFilterOutcome, Restriction, Status, Verdict,
+    Verdicts,
 };
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::{Moment, Pod, Seq};
@@ -11,11 +12,13 @@ use plimsoll_model::{Moment, Pod, Seq};
 use crate::nominations::Contender;
 use crate::plan::Plan;
 pub(crate) use dry_run::LiveFilters;
+use extending::Extending;
 pub(crate) use post_filtering::PostFiltering;
 
 mod contested;
 mod dry_run;
 mod explain;
+mod extending;
 mod post_filtering;
 mod sampling;
 pub(crate) mod scoring;
@@ -27,6 +30,19 @@ pub(crate) enum Scope {
     Nominated(NodeIndex),
     /// Every candidate.
     All,
+}
+
+/// Which effect a cycle waits for.
+#[derive(Debug)]
+pub(crate) enum Awaited {
+    /// That of the effect filter at this position.
+    Filter(Scope, usize),
+    /// The verdict of the extender at this position.
+    Extender(Scope, usize),
+    /// The scores of these extenders.
+    Priorities(Vec<Arc<Extender>>),
+    /// Whom the extender at this position would have evicted.
+    Victims(usize),
 }
 
 /// What the pre-filters made of the pod.
@@ -45,8 +61,8 @@ pub(crate) struct Cycle {
     pub(crate) plan: Arc<Plan>,
     pub(crate) begun_at: Moment,
     pub(crate) judged_at: Seq,
-    /// The effect filter whose reply is awaited.
-    pub(crate) awaits: Option<(Scope, usize)>,
+    /// The effect whose reply is awaited.
+    pub(crate) awaits: Option<Awaited>,
     pub(crate) state: CycleState,
     pub(crate) verdicts: Verdicts,
     candidates: NodeSet,
@@ -64,6 +80,7 @@ pub(crate) struct Cycle {
     one_node: Verdicts,
     tally: HashMap<Verdict, usize, FixedState>,
     scoring: scoring::Buffers,
+    extending: Extending,
     pub(crate) post_filtering: PostFiltering,
 }
 
@@ -88,6 +105,7 @@ impl Cycle {
             one_node: Verdicts::default(),
             tally: HashMap::with_hasher(FixedState::default()),
             scoring: scoring::Buffers::default(),
+            extending: Extending::default(),
             post_filtering: PostFiltering::default(),
         }
     }
@@ -123,6 +141,7 @@ impl Cycle {
         self.restricting.clear();
         self.entered = None;
         self.turned_down = None;
+        self.extending.clear();
         self.skip_filter.clear();
         let filters = plan.profile.filter.len() + plan.profile.effect_filter.len();
         self.skip_filter.resize(filters, false);

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_framework::{EffectReply, PermitVerdict, Profile, WaitingPods};
+use plimsoll_framework::{EffectReply, Extender, PermitVerdict, Profile, WaitingPods};
 use plimsoll_model::columns::Columns;
 use plimsoll_model::{Change, Delta, Moment, Node, Pod, Seq, Uid};
 use rand_chacha::ChaCha8Rng;
@@ -20,6 +20,7 @@ use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 
 mod attempt;
 mod claiming;
+mod extending;
 mod membership;
 mod permitting;
 mod post_filtering;
@@ -222,6 +223,12 @@ impl Engine {
     /// The claim with this number.
     pub fn claim(&self, id: ClaimId) -> Option<&Claim> {
         self.records.get(id).map(|record| &record.claim)
+    }
+
+    /// The extender that the claim's binding went through last, if it did.
+    pub fn binder_of(&self, id: ClaimId) -> Option<&Arc<Extender>> {
+        let record = self.records.get(id).filter(|record| record.claim.is_delegated())?;
+        record.binder.as_ref()
     }
 
     /// Unassigned pods and the nodes they are nominated to, by node.

@@ -99,6 +99,10 @@ impl Ledger {
         self.pods.get(uid)?.hold.as_ref().map(|hold| hold.claim)
     }
 
+    pub(crate) fn node(&self, name: &str) -> Option<&Arc<Node>> {
+        self.nodes.get(name)
+    }
+
     /// The pods below a priority that count on a node, in the order in which they came.
     pub(crate) fn guests_below(&self, node: &str, priority: i32) -> impl Iterator<Item = Guest> {
         let entries = self.guests.get(node).into_iter().flatten();

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compact_str::CompactString;
-use plimsoll_framework::{Code, Effect};
+use plimsoll_framework::{Code, Effect, Extender};
 use plimsoll_model::{Moment, Pod, Uid};
 
 use crate::{ClaimId, Failure};
@@ -20,6 +20,29 @@ pub enum Notice {
         pod: Arc<Pod>,
         /// Where to bind it.
         node: CompactString,
+    },
+    /// Let this extender bind the pod and answer with exactly one [`ClaimInput`](crate::ClaimInput):
+    /// [`ExtenderFailed`](crate::ClaimInput::ExtenderFailed) unless it has bound the pod or was not asked.
+    BindThrough {
+        /// To be given with the answer.
+        claim: ClaimId,
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Where to bind it.
+        node: CompactString,
+        /// Who binds it.
+        extender: Arc<Extender>,
+    },
+    /// An extender failed, and the attempt goes on without its answer.
+    ExtenderIgnored {
+        /// The pod.
+        pod: Arc<Pod>,
+        /// Who.
+        extender: Arc<Extender>,
+        /// At what: `filter`, `prioritize`, `bind` or `preempt`.
+        verb: &'static str,
+        /// In what way.
+        error: String,
     },
     /// GET this pod, not from a cache, and answer with [`ClaimInput::Read`](crate::ClaimInput::Read).
     ReadPod {

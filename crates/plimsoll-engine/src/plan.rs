@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use plimsoll_framework::{Bind, Membership, Profile, ProfileIndex};
+use plimsoll_framework::{Bind, EXTENDER, Extender, Membership, Profile, ProfileIndex};
 use plimsoll_model::{Labels, Pod};
 
 use crate::sampling::nodes_to_find;
@@ -43,6 +43,7 @@ impl Plan {
         let filters = &self.profile.filter;
         match filters.get(number) {
             Some(filter) => Some(filter.name()),
+            None if number == self.extender_number() => Some(EXTENDER),
             None => self
                 .profile
                 .effect_filter
@@ -51,16 +52,30 @@ impl Plan {
         }
     }
 
+    /// The number in verdicts under which the extenders reject, after all filters.
+    pub(crate) fn extender_number(&self) -> usize {
+        self.profile.filter.len() + self.profile.effect_filter.len()
+    }
+
     /// After how many feasible ones of these nodes to look no further; none when all are to be looked at. Without anybody to
     /// tell them apart one will do.
     pub(crate) fn nodes_to_find(&self, nodes: usize) -> Option<usize> {
         let percentage = self.profile.percentage_of_nodes_to_score?;
-        let any_will_do = self.profile.score.is_empty() && self.profile.effect_filter.is_empty();
+        let chooses = |extender: &Arc<Extender>| extender.filters() || extender.prioritizes();
+        let any_will_do = self.profile.score.is_empty()
+            && self.profile.effect_filter.is_empty()
+            && !self.profile.extenders.iter().any(chooses);
         Some(if any_will_do {
             1
         } else {
             nodes_to_find(percentage, nodes)
         })
+    }
+
+    /// The extenders that have something to say on the pod, with their positions.
+    pub(crate) fn extenders<'a>(&'a self, pod: &'a Pod) -> impl Iterator<Item = (usize, &'a Arc<Extender>)> {
+        let extenders = self.profile.extenders.iter().enumerate();
+        extenders.filter(|(_, extender)| extender.is_interested(pod))
     }
 
     pub(crate) fn binds(&self) -> impl Iterator<Item = &Arc<dyn Bind>> {

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use plimsoll_framework::{CycleState, PermitWait};
+use plimsoll_framework::{CycleState, Extender, PermitWait};
 use plimsoll_model::{Moment, Seq};
 use smallvec::SmallVec;
 
@@ -20,6 +20,8 @@ pub(crate) struct Record {
     /// Whether the chosen node has been announced.
     pub(crate) expected: bool,
     pub(crate) bind_plugin: &'static str,
+    /// The extender that binds in place of the plugin.
+    pub(crate) binder: Option<Arc<Extender>>,
     pub(crate) evaluated_nodes: usize,
     pub(crate) feasible_nodes: usize,
     pub(crate) begun_at: Moment,
@@ -39,6 +41,7 @@ impl Record {
             pre_bind_under_way: false,
             expected: false,
             bind_plugin: "",
+            binder: None,
             evaluated_nodes: 0,
             feasible_nodes: 0,
             begun_at: Moment::ZERO,

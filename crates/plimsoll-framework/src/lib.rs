@@ -24,7 +24,7 @@ mod status;
 mod verdicts;
 mod waiting;
 
-pub use plimsoll_config::MatchRule;
+pub use plimsoll_config::{MatchRule, shortened};
 
 pub use cluster_event::{Action, ClusterEvent, EventResource};
 pub use cycle_state::CycleState;

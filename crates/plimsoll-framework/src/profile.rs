@@ -5,8 +5,8 @@ use std::sync::Arc;
 use plimsoll_config::{FeatureGates, MatchRule, ProfileBackoff, ProfileConfig, shortened};
 
 use crate::{
-    Bind, Construction, EffectFilter, Extensions, Filter, Permit, PluginEvents, PostBind, PostFilter, PreBind,
-    PreEnqueue, PreFilter, PreScore, Prepare, QueueSort, Registry, Reserve, Score,
+    Bind, Construction, EXTENDER, EffectFilter, Extender, Extensions, Filter, Permit, PluginEvents, PostBind,
+    PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, Prepare, QueueSort, Registry, Reserve, Score,
 };
 
 mod expansion;
@@ -64,7 +64,12 @@ pub struct Profile {
     pub bind: Vec<Arc<dyn Bind>>,
     /// Post-binds.
     pub post_bind: Vec<Arc<dyn PostBind>>,
+    /// Extenders, in the order in which they are asked; see [`Profile::set_extenders`].
+    pub extenders: Vec<Arc<Extender>>,
 }
+
+/// So many filters can be numbered in verdicts, with a number left for the extenders.
+const MOST_FILTERS: usize = 126;
 
 /// Why a profile cannot be assembled; texts are kube-scheduler's where it has one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -137,7 +142,7 @@ pub enum ProfileError {
         scheduler_name: String,
     },
     /// More filters than a verdict can number.
-    #[error("profile with scheduler name {scheduler_name:?} has {count} filter plugins, the most is 127")]
+    #[error("profile with scheduler name {scheduler_name:?} has {count} filter plugins, the most is {MOST_FILTERS}")]
     TooManyFilters {
         /// The profile.
         scheduler_name: String,
@@ -170,14 +175,14 @@ impl Profile {
         let filter = of(lists.at("FilterPlugin"), &made, |extensions| &extensions.filter);
         let effect_filter = of(lists.at("FilterPlugin"), &made, |extensions| &extensions.effect_filter);
         let count = filter.len() + effect_filter.len();
-        if count > 127 {
+        if count > MOST_FILTERS {
             return Err(ProfileError::TooManyFilters {
                 scheduler_name: config.scheduler_name.clone(),
                 count,
             });
         }
         let enabled: Vec<&str> = made.keys().copied().filter(|name| lists.contains(name)).collect();
-        Ok(Self {
+        let mut profile = Self {
             scheduler_name: config.scheduler_name.clone(),
             match_rules: config.extras.match_rules.clone(),
             backoff: config.extras.backoff,
@@ -202,7 +207,21 @@ impl Profile {
             pre_bind: of(lists.at("PreBindPlugin"), &made, |extensions| &extensions.pre_bind),
             bind,
             post_bind: of(lists.at("PostBindPlugin"), &made, |extensions| &extensions.post_bind),
-        })
+            extenders: Vec::new(),
+        };
+        profile.set_extenders(Extender::in_order(&[], &config.extras.extenders));
+        Ok(profile)
+    }
+
+    /// Gives the profile these extenders. Where there are any they can reject a pod under the name [`EXTENDER`]; since they
+    /// do not say what may help it, everything may.
+    pub fn set_extenders(&mut self, extenders: Vec<Arc<Extender>>) {
+        self.events.retain(|events| events.plugin() != EXTENDER);
+        if !extenders.is_empty() {
+            let at = self.events.partition_point(|events| events.plugin() < EXTENDER);
+            self.events.insert(at, PluginEvents::new(EXTENDER, None));
+        }
+        self.extenders = extenders;
     }
 }
 

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_config::{FeatureGates, MatchRule, PluginArgs, ProfileConfig};
+use plimsoll_config::{ExtenderConfig, FeatureGates, MatchRule, PluginArgs, ProfileConfig};
 use plimsoll_model::{Labels, Pod};
 
-use crate::{Profile, ProfileError, Registry};
+use crate::{Extender, Profile, ProfileError, Registry};
 
 /// Why the profiles of a configuration cannot be assembled; texts are kube-scheduler's. It puts `initializing profiles: `
 /// in front of all but [`ProfilesError::None`].
@@ -56,12 +56,13 @@ pub struct Profiles;
 
 impl Profiles {
     /// Assembles the profiles in the order of the file and checks that they go together. `percentage_of_nodes_to_score` is
-    /// the global value, for profiles without one.
+    /// the global value, for profiles without one; `extenders` are those of all profiles, before each one's own.
     ///
     /// Several may have one scheduler name when all but one of these have match rules.
     pub fn assemble(
         configs: &[ProfileConfig],
         percentage_of_nodes_to_score: Option<i32>,
+        extenders: &[ExtenderConfig],
         registry: &Registry,
         gates: &FeatureGates,
     ) -> Result<Vec<Arc<Profile>>, ProfilesError> {
@@ -73,6 +74,7 @@ impl Profiles {
                 cause,
             })?;
             profile.percentage_of_nodes_to_score = config.percentage_of_nodes_to_score.or(percentage_of_nodes_to_score);
+            profile.set_extenders(Extender::in_order(extenders, &config.extras.extenders));
             let args = config.args_of(profile.queue_sort.name());
             let first_args = *first_args.get_or_insert(args);
             goes_with(&profile, args, &profiles, first_args)?;

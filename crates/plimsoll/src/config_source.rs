@@ -173,13 +173,6 @@ impl ConfigOptions {
     }
 }
 
-/// The address of the first extender, of all profiles or of one.
-pub fn first_extender(config: &SchedulerConfig) -> Option<&str> {
-    let of_profiles = config.profiles.iter().flat_map(|profile| &profile.extras.extenders);
-    let mut all = config.extenders.iter().chain(of_profiles);
-    all.next().map(|extender| extender.url_prefix.as_str())
-}
-
 /// The configuration that a legacy Policy means.
 ///
 /// # Errors

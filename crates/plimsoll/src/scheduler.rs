@@ -2,6 +2,7 @@
 
 mod builder;
 mod config_file;
+mod extenders;
 mod identity;
 mod loading;
 mod reload;
@@ -85,9 +86,9 @@ pub enum RunError {
     /// There is no valid configuration.
     #[error(transparent)]
     Config(#[from] ConfigSourceError),
-    /// To leave an extender out would be to place pods otherwise than it wants.
-    #[error("extender {0:?} is configured, and this version of Plimsoll does not call extenders yet")]
-    ExtenderNotYet(String),
+    /// An extender could not be called as it is configured: most often, a certificate is missing.
+    #[error("couldn't build extenders: {0}")]
+    Extenders(String),
     /// The configuration cannot be written where it should be.
     #[error("open {}: {}", path.display(), lower(cause))]
     WriteConfig {
@@ -209,7 +210,13 @@ impl Scheduler {
 
     fn assemble(&self, config: &SchedulerConfig) -> Result<Vec<Arc<Profile>>, RunError> {
         let share = config.percentage_of_nodes_to_score;
-        let profiles = Profiles::assemble(&config.profiles, share, &self.registry, &config.feature_gates)?;
+        let profiles = Profiles::assemble(
+            &config.profiles,
+            share,
+            &config.extenders,
+            &self.registry,
+            &config.feature_gates,
+        )?;
         for missing in plimsoll_plugins::missing() {
             let kept = |profile: &Arc<Profile>| profile.not_there_yet.iter().any(|name| name == missing.plugin);
             if profiles.iter().any(kept) {
@@ -234,6 +241,7 @@ impl Scheduler {
             self.registry.add(test_panic::NAME, move |_| Ok(extensions.clone()));
             self.joining.push(PluginRef::new(test_panic::NAME, 0));
         }
+        extenders::add_to(&mut self.effects);
         let (effects, permits) = (self.effects.clone(), self.permits.clone());
         let loader = Loader {
             scheduler: self,
@@ -242,7 +250,7 @@ impl Scheduler {
         };
         let clock = SystemClock;
         let content = loader.read(&options.access, clock).await?;
-        let (complete, profiles) = loader.load(&content.text)?;
+        let (complete, profiles) = loader.load(&content.text).await?;
         loader.tell(&complete, options.logging.verbosity);
         let LoadedConfig { config, kind, .. } = complete;
         if let Some(path) = options.write_config_to {

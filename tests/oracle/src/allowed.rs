@@ -8,8 +8,10 @@ use crate::case::Case;
 use crate::search::{SearchAnswer, SearchCase};
 
 mod hints;
+mod preemptions;
 
 pub use hints::{ALLOWED_HINTS, AllowedHint, allowed_hint};
+pub use preemptions::{ALLOWED_PREEMPTIONS, AllowedPreemption, allowed_preemption};
 
 /// An intended difference.
 #[derive(Debug, Clone, Copy)]
@@ -160,6 +162,7 @@ mod tests {
         let document = include_str!("../../../docs/differences.md");
         let lines = ALLOWED.iter().map(|allowed| allowed.line);
         let lines = lines.chain(ALLOWED_SEARCHES.iter().map(|allowed| allowed.line));
+        let lines = lines.chain(ALLOWED_PREEMPTIONS.iter().map(|allowed| allowed.line));
         for line in lines.chain(ALLOWED_HINTS.iter().map(|allowed| allowed.line)) {
             assert!(document.contains(&format!("| {line} |")), "{line}");
         }

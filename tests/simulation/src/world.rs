@@ -104,8 +104,14 @@ impl Setup {
         let profiles: Vec<_> = std::iter::once(&self.profile).chain(&self.others).cloned().collect();
         let share = self.config.percentage_of_nodes_to_score;
         #[expect(clippy::expect_used, reason = "a set-up that does not fit is the test's fault")]
-        let assembled = Profiles::assemble(&profiles, share, &self.registry, &self.config.feature_gates)
-            .expect("profiles of the test");
+        let assembled = Profiles::assemble(
+            &profiles,
+            share,
+            &self.config.extenders,
+            &self.registry,
+            &self.config.feature_gates,
+        )
+        .expect("profiles of the test");
         AssembledConfig {
             profiles: assembled,
             config: SchedulerConfig {

@@ -101,9 +101,10 @@ impl SchedulingCycleState {
         for job in self.status_writes.answered(uid, &lost, now) {
             self.workers.dispatch(job);
         }
+        let through = self.engine.binder_of(claim).map(|extender| extender.time_limit());
         let input = match state {
             ClaimState::Sent => ClaimInput::Unknown {
-                settled_by: now + self.token.write_timeout(),
+                settled_by: now + through.unwrap_or_else(|| self.token.write_timeout()),
             },
             ClaimState::Checking { .. } => ClaimInput::Read(ReadResult::Failed),
             _ => return,

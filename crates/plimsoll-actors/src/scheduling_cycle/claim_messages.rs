@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use plimsoll_client::{BindReply, PatchReply, PodRead};
 use plimsoll_engine::{Claim, ClaimId, ClaimState, Notice};
-use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventObjects, EventResource};
+use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventObjects, EventResource, Extender};
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::Outcome as QueueOutcome;
 
 use super::{CycleMessage, SchedulingCycleState};
-use crate::binding_workers::WriteJob;
-use crate::claim_input::{bind_input, bind_kind, read_input};
+use crate::binding_workers::{ExtenderBindReply, WriteJob};
+use crate::claim_input::{bind_input, bind_kind, extender_bind_input, extender_bind_kind, read_input};
 use crate::permits::WaitingReport;
 use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
@@ -39,6 +39,32 @@ impl SchedulingCycleState {
                     self.workers.dispatch(job);
                 }
             }
+            Notice::BindThrough {
+                claim,
+                pod,
+                node,
+                extender,
+            } => {
+                self.asked.insert(claim, now);
+                let trace = TraceContext::of(&pod.uid);
+                let uid = pod.uid.clone();
+                let job = WriteJob::BindThrough {
+                    claim,
+                    pod,
+                    node: Arc::from(node.as_str()),
+                    extender,
+                    trace,
+                };
+                if let Some(job) = self.status_writes.after(&uid, job) {
+                    self.workers.dispatch(job);
+                }
+            }
+            Notice::ExtenderIgnored {
+                pod,
+                extender,
+                verb,
+                error,
+            } => tell_ignored(&pod, &extender, verb, &error),
             Notice::ReadPod { claim, pod } => {
                 self.asked.insert(claim, now);
                 let trace = TraceContext::of(&pod.uid);
@@ -145,6 +171,16 @@ impl SchedulingCycleState {
         self.act_on(notices, now);
     }
 
+    pub(super) fn take_extender_bind_answer(&mut self, claim: ClaimId, reply: ExtenderBindReply, now: Moment) {
+        self.answers += 1;
+        self.asked.remove(&claim);
+        self.metrics.bind_answered(extender_bind_kind(&reply));
+        let mut notices = Vec::new();
+        self.engine
+            .bind_input(claim, extender_bind_input(reply, now), now, &mut notices);
+        self.act_on(notices, now);
+    }
+
     pub(super) fn take_read_answer(&mut self, claim: ClaimId, read: PodRead, now: Moment) {
         self.answers += 1;
         self.asked.remove(&claim);
@@ -173,5 +209,25 @@ impl SchedulingCycleState {
             | ClaimState::Stopped => false,
         };
         self.engine.claims().all(is_decided) && self.status_writes.is_empty()
+    }
+}
+
+/// An extender has failed and is done without. Operators read kube-scheduler's words.
+fn tell_ignored(pod: &Pod, extender: &Extender, verb: &str, error: &str) {
+    let (pod, extender_url) = (&pod.name, extender.url());
+    match verb {
+        "prioritize" => tracing::debug!(
+            %pod, extender = extender_url, error,
+            "Failed to run extender's priority function. No score given by this extender."
+        ),
+        "bind" => tracing::info!(
+            %pod, extender = extender_url, err = error,
+            "Skipping extender in bind as it returned error and has ignorable flag set"
+        ),
+        _ if extender.ignorable() => tracing::info!(
+            %pod, extender = extender_url, err = error,
+            "Skipping extender as it returned error and has ignorable flag set"
+        ),
+        _ => tracing::error!(%pod, extender = extender_url, err = error, "Evaluation failed on nominated node"),
     }
 }

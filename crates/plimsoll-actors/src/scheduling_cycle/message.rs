@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditMarker, Restatements};
+use crate::binding_workers::ExtenderBindReply;
 use crate::claim_input::read_kind;
 use crate::elector::ElectorMessage;
 use crate::informer_cache::Changes;
@@ -55,6 +56,16 @@ pub enum CycleMessage {
         /// What came back.
         reply: BindReply,
         /// The trace that went out with the binding.
+        trace: TraceContext,
+    },
+    /// From the call of an extender: exactly one for each
+    /// [`WriteJob::BindThrough`](crate::binding_workers::WriteJob::BindThrough).
+    ExtenderBindAnswered {
+        /// The claim.
+        claim: ClaimId,
+        /// What came back.
+        reply: ExtenderBindReply,
+        /// The trace that went out with the call.
         trace: TraceContext,
     },
     /// From a worker: exactly one for each [`WriteJob::Read`](crate::binding_workers::WriteJob::Read).
@@ -143,6 +154,9 @@ impl Summary for CycleMessage {
                 format!("PreBindAnswered {} ok={}", claim.as_u64(), reply.is_ok())
             }
             Self::BindAnswered { claim, reply, .. } => format!("BindAnswered {} {reply:?}", claim.as_u64()),
+            Self::ExtenderBindAnswered { claim, reply, .. } => {
+                format!("ExtenderBindAnswered {} {reply:?}", claim.as_u64())
+            }
             Self::ReadAnswered { claim, read, .. } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
             Self::StatusAnswered { uid, reply, .. } => format!("StatusAnswered {uid} {reply:?}"),
             Self::Allow { pod, plugin } => format!("Allow {pod} {plugin}"),

@@ -9,7 +9,7 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, Message};
 
 use super::{TermMessage, TermParts, TermState};
 use crate::auditor::{Auditor, AuditorArguments, AuditorMessage};
-use crate::binding_workers::BindingWorkers;
+use crate::binding_workers::{BindingWorkers, BindingWorkersArguments};
 use crate::elector::ElectorMessage;
 use crate::evictor::{Evictor, EvictorArguments, EvictorMessage};
 use crate::informer_cache::CacheMessage;
@@ -42,14 +42,15 @@ impl TermState {
             metrics: Arc::clone(&parts.metrics),
         };
         let (queue_ref, _) = Actor::spawn_linked(None, SchedulingQueue, queue_arguments, myself.get_cell()).await?;
-        let workers = BindingWorkers::spawn(
-            &assembled.config,
-            parts.client.clone(),
-            Arc::clone(&self.token),
-            cycle.clone(),
-            myself.get_cell(),
-        )
-        .await?;
+        let workers_arguments = BindingWorkersArguments {
+            config: &assembled.config,
+            client: parts.client.clone(),
+            effects: parts.effects.clone(),
+            token: Arc::clone(&self.token),
+            clock: Arc::clone(&parts.clock),
+            cycle: cycle.clone(),
+        };
+        let workers = BindingWorkers::spawn(workers_arguments, myself.get_cell()).await?;
         let cycle_arguments = SchedulingCycleArguments {
             engine: Engine::new(assembled.profiles.clone(), parts.seed.wrapping_add(self.token.number())),
             mailbox: cycle.clone(),

@@ -24,7 +24,7 @@ fn answer(input: ClaimInput) -> Input<'static> {
 
 fn sent() -> Claim {
     let mut claim = claim();
-    assert_eq!(claim.on(Input::Cleared, at(0)).ask, Some(Ask::Send));
+    assert_eq!(claim.on(Input::Cleared(Carrier::Api), at(0)).ask, Some(Ask::Send));
     claim
 }
 
@@ -43,6 +43,13 @@ fn conflict() -> ClaimInput {
 fn unknown(seconds: u64) -> ClaimInput {
     ClaimInput::Unknown {
         settled_by: at(seconds),
+    }
+}
+
+fn extender_failed(settled_by: u64) -> ClaimInput {
+    ClaimInput::ExtenderFailed {
+        message: "out of devices".to_owned(),
+        settled_by: at(settled_by),
     }
 }
 
@@ -181,7 +188,7 @@ fn all_inputs() -> Vec<Input<'static>> {
         Input::Sight(Sight::Unassigned { terminating: false }),
         Input::Sight(Sight::Unassigned { terminating: true }),
         Input::Sight(Sight::Deleted),
-        Input::Cleared,
+        Input::Cleared(Carrier::Api),
         Input::Withdrawn,
         Input::Due,
         Input::TermOver,
@@ -227,4 +234,52 @@ fn every_order(claim: &Claim, said: Said, depth: u64, inputs: &[Input<'static>])
 #[test]
 fn in_every_order_of_inputs_a_claim_ends_once_and_says_bound_once() {
     every_order(&claim(), Said::default(), 5, &all_inputs());
+}
+
+/// A claim that an extender was asked to bind.
+fn delegated(fallback: bool) -> Claim {
+    let mut claim = claim();
+    let asked = claim.on(Input::Cleared(Carrier::Extender { fallback }), at(0)).ask;
+    assert_eq!(asked, Some(Ask::Delegate));
+    claim
+}
+
+#[test]
+fn a_lost_answer_of_an_extender_is_settled_by_a_read_after_its_time_and_never_asked_again() {
+    let mut claim = delegated(false);
+    assert_eq!(claim.on(answer(extender_failed(5)), at(1)), Reaction::nothing());
+    assert_eq!(claim.state(), ClaimState::Doubtful { read_at: at(5) });
+    assert_eq!(claim.on(Input::Due, at(5)).ask, Some(Ask::Read));
+    let reaction = claim.on(answer(ClaimInput::Read(ReadResult::Unassigned)), at(6));
+    assert_eq!(reaction.ending, Some(Ending::Refused));
+    assert_eq!(claim.refusal(), "out of devices");
+}
+
+#[test]
+fn what_an_extender_itself_calls_failed_is_read_at_once() {
+    let mut claim = delegated(false);
+    assert_eq!(claim.on(answer(extender_failed(1)), at(1)).ask, Some(Ask::Read));
+    let node = OURS.into();
+    let reaction = claim.on(answer(ClaimInput::Read(ReadResult::Assigned { node })), at(2));
+    assert!(reaction.bound, "it had bound the pod all the same");
+}
+
+#[test]
+fn where_an_extender_may_fail_the_pod_is_bound_without_it_once_it_certainly_has_not() {
+    let mut claim = delegated(true);
+    claim.on(answer(extender_failed(1)), at(1));
+    let reaction = claim.on(answer(ClaimInput::Read(ReadResult::Unassigned)), at(2));
+    assert_eq!(reaction.ask, Some(Ask::Send));
+    assert_eq!(reaction.fell_back.as_deref(), Some("out of devices"));
+    assert_eq!(claim.on(answer(refused("no")), at(3)).ending, Some(Ending::Refused));
+    assert_eq!(claim.refusal(), "no");
+}
+
+#[test]
+fn after_the_term_nothing_is_sent_in_place_of_an_extender() {
+    let mut claim = delegated(true);
+    claim.on(answer(extender_failed(1)), at(1));
+    claim.on(Input::TermOver, at(1));
+    let reaction = claim.on(answer(ClaimInput::Read(ReadResult::Unassigned)), at(2));
+    assert_eq!((reaction.ask, reaction.ending), (None, Some(Ending::Refused)));
 }

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use compact_str::CompactString;
-use plimsoll_framework::{Code, CycleContext, Resolvability, Status, Verdict};
+use plimsoll_framework::{Code, CycleContext, EXTENDER, Resolvability, Status, Verdict};
 use plimsoll_model::Moment;
 use plimsoll_model::columns::{Columns, NodeIndex};
 
@@ -27,6 +27,9 @@ impl Cycle {
         tally.sort_unstable();
         let mut histogram = Histogram::default();
         let mut plugins = self.restricting.clone();
+        if self.extending.has_rejected() {
+            plugins.push(EXTENDER);
+        }
         let mut pending_plugins = Vec::new();
         for (verdict, nodes) in tally {
             match verdict.filter() {
@@ -99,6 +102,10 @@ impl Cycle {
         let number = usize::from(filter);
         let reasons = match profile.filter.get(number) {
             Some(plugin) => Some(plugin.reasons(context, &self.state, verdict.code())),
+            None if number == self.plan.extender_number() => {
+                let text = self.extending.text(verdict.code());
+                text.map(|text| std::iter::once(Cow::Owned(text.to_owned())).collect())
+            }
             None => profile
                 .effect_filter
                 .get(number - profile.filter.len())

@@ -46,25 +46,22 @@ impl ScoreLog for Vec<PluginScores> {
     }
 }
 
-impl Cycle {
-    /// Scores the feasible nodes and chooses uniformly among the best; `None` when there are none.
-    pub(crate) fn rank(
-        &mut self,
-        columns: &Columns,
-        now: Moment,
-        ties: &mut ChaCha8Rng,
-    ) -> Result<Option<NodeIndex>, String> {
-        self.rate(columns, now, &mut ())?;
-        Ok(self.choose(ties))
+impl Buffers {
+    /// The sum of a node's scores, if it was scored.
+    pub(super) fn total_of(&mut self, node: NodeIndex) -> Option<&mut i64> {
+        let at = self.nodes.binary_search(&node).ok()?;
+        self.totals.get_mut(at)
     }
+}
 
+impl Cycle {
     /// Scores the feasible nodes.
     pub(crate) fn rate(&mut self, columns: &Columns, now: Moment, log: &mut impl ScoreLog) -> Result<(), String> {
         let buffers = &mut self.scoring;
         buffers.nodes.clear();
         buffers.nodes.extend(self.verdicts.feasible());
         // As in kube-scheduler, nothing is prepared for scores that nobody gives.
-        if !self.plan.profile.score.is_empty() {
+        if !self.plan.profile.score.is_empty() || !self.plan.profile.extenders.is_empty() {
             self.pre_score(columns, now)?;
         }
         self.score(columns, now, log)
@@ -139,8 +136,9 @@ impl Cycle {
         Ok(())
     }
 
-    /// Each of the best has the same chance, up to one part in 2^64 per node.
-    fn choose(&self, ties: &mut ChaCha8Rng) -> Option<NodeIndex> {
+    /// Chooses among the best of the nodes scored; `None` when there are none. Each of the best has the same chance, up to one
+    /// part in 2^64 per node.
+    pub(crate) fn choose(&self, ties: &mut ChaCha8Rng) -> Option<NodeIndex> {
         let Buffers { nodes, totals, .. } = &self.scoring;
         let best = totals.iter().max()?;
         let count = totals.iter().filter(|total| *total == best).count();

@@ -5,7 +5,7 @@ use plimsoll_model::columns::NodeIndex;
 use plimsoll_model::{Moment, Pod};
 
 use super::Engine;
-use crate::cycle::{Cycle, Look, Scope};
+use crate::cycle::{Awaited, Cycle, Look, Scope};
 use crate::{Diagnosis, DropReason, Nomination, Notice, Outcome, Step};
 
 /// Where a cycle is.
@@ -17,14 +17,20 @@ pub(super) enum Stage {
     Filter(Scope),
     /// Filters that need I/O, from this position on.
     Effects(Scope, usize),
+    /// Extenders that filter, from this position on.
+    Extenders(Scope, usize),
     /// Who is left?
     Sift(Scope),
     /// Nobody is: the post-filters have their try, one by one.
     PostFilter,
-    /// Preemption has candidates: choose one.
+    /// Preemption has candidates: extenders that have a say in them, from this position on.
+    AskAboutVictims(usize),
+    /// All have: choose one.
     Victims,
-    /// Several are: score and choose.
+    /// Several are: score.
     Rank,
+    /// All scores are there: choose.
+    Choose,
     /// One is chosen: check it against what was held back, then claim it.
     Settle(Choice),
 }
@@ -69,15 +75,37 @@ impl Engine {
         now: Moment,
         out: &mut Vec<Notice>,
     ) -> Step {
-        let Some((scope, position)) = cycle.awaits.take() else {
+        let Some(awaited) = cycle.awaits.take() else {
             return Step::Done(Outcome::Dropped(DropReason::NotWaiting));
         };
-        let stage = match cycle.apply(position, reply, self.ledger.columns(), now) {
-            Ok(()) => Stage::Effects(scope, position + 1),
-            Err(_) if scope != Scope::All => Stage::Filter(Scope::All),
-            Err(message) => return self.finish(cycle, |cycle| failed(cycle, message), now, out),
-        };
-        self.drive(cycle, stage, now, out)
+        match self.hear(&mut cycle, awaited, reply, now, out) {
+            Ok(stage) => self.drive(cycle, stage, now, out),
+            Err(message) => self.finish(cycle, |cycle| failed(cycle, message), now, out),
+        }
+    }
+
+    /// Where the reply to an effect leads; `Err` is a failed attempt.
+    fn hear(
+        &mut self,
+        cycle: &mut Cycle,
+        awaited: Awaited,
+        reply: EffectReply,
+        now: Moment,
+        out: &mut Vec<Notice>,
+    ) -> Result<Stage, String> {
+        match awaited {
+            Awaited::Filter(scope, position) => match cycle.apply(position, reply, self.ledger.columns(), now) {
+                Ok(()) => Ok(Stage::Effects(scope, position + 1)),
+                Err(_) if scope != Scope::All => Ok(Stage::Filter(Scope::All)),
+                Err(message) => Err(message),
+            },
+            Awaited::Extender(scope, position) => self.hear_extender(cycle, scope, position, reply, out),
+            Awaited::Priorities(asked) => {
+                self.hear_priorities(cycle, &asked, reply, out);
+                Ok(Stage::Choose)
+            }
+            Awaited::Victims(position) => Ok(self.hear_about_victims(cycle, position, reply, out)),
+        }
     }
 
     /// The version of the pod to judge, if it is to be tried at all.
@@ -141,10 +169,13 @@ impl Engine {
             Stage::Look => self.look(cycle, now),
             Stage::Filter(scope) => self.filter(cycle, scope, now),
             Stage::Effects(scope, position) => self.effects(cycle, scope, position, now),
+            Stage::Extenders(scope, position) => self.ask_extenders(cycle, scope, position),
             Stage::Sift(scope) => self.sift(cycle, scope, now),
             Stage::PostFilter => self.post_filter(cycle, now),
+            Stage::AskAboutVictims(position) => self.ask_about_victims(cycle, position),
             Stage::Victims => self.take_victims(cycle),
             Stage::Rank => self.rank(cycle, now),
+            Stage::Choose => self.choose(cycle),
             Stage::Settle(choice) => self.settle(cycle, choice, now, out),
         }
     }
@@ -209,11 +240,11 @@ impl Engine {
     fn effects(&mut self, cycle: &mut Cycle, scope: Scope, position: usize, now: Moment) -> Flow {
         let asked_all = position >= cycle.plan.profile.effect_filter.len();
         if asked_all || cycle.verdicts.feasible().is_empty() {
-            return Flow::Go(Stage::Sift(scope));
+            return Flow::Go(Stage::Extenders(scope, 0));
         }
         match cycle.request(position, self.ledger.columns(), now) {
             Some(effect) => {
-                cycle.awaits = Some((scope, position));
+                cycle.awaits = Some(Awaited::Filter(scope, position));
                 Flow::Wait(effect)
             }
             None => Flow::Go(Stage::Effects(scope, position + 1)),
@@ -248,18 +279,21 @@ impl Engine {
     }
 
     fn rank(&mut self, cycle: &mut Cycle, now: Moment) -> Flow {
-        match cycle.rank(self.ledger.columns(), now, &mut self.ties) {
-            Ok(Some(node)) => {
-                let (evaluated, feasible) = (cycle.evaluated, cycle.verdicts.feasible().len());
-                Flow::Go(Stage::Settle(Choice {
-                    node,
-                    evaluated,
-                    feasible,
-                }))
-            }
-            Ok(None) => Flow::Go(Stage::Sift(Scope::All)),
+        match cycle.rate(self.ledger.columns(), now, &mut ()) {
+            Ok(()) => self.ask_priorities(cycle),
             Err(message) => Flow::Done(failed(cycle, message)),
         }
+    }
+
+    fn choose(&mut self, cycle: &mut Cycle) -> Flow {
+        let Some(node) = cycle.choose(&mut self.ties) else {
+            return Flow::Go(Stage::Sift(Scope::All));
+        };
+        Flow::Go(Stage::Settle(Choice {
+            node,
+            evaluated: cycle.evaluated,
+            feasible: cycle.verdicts.feasible().len(),
+        }))
     }
 
     fn settle(&mut self, cycle: &mut Cycle, choice: Choice, now: Moment, out: &mut Vec<Notice>) -> Flow {

@@ -15,7 +15,7 @@ impl Engine {
         let outcome = match plugin.preempts() {
             None => cycle.ask_post_filter(plugin.as_ref(), self.ledger.columns(), now),
             Some(terms) => match self.seek_victims(cycle, (plugin.name(), &terms), now) {
-                Sought::Candidates => return Flow::Go(Stage::Victims),
+                Sought::Candidates => return Flow::Go(Stage::AskAboutVictims(0)),
                 Sought::Outcome(outcome) => outcome,
             },
         };

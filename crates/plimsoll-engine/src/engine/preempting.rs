@@ -175,7 +175,7 @@ fn candidates_wanted(terms: &PreemptionTerms, nodes: usize) -> usize {
     (nodes.saturating_mul(percentage) / 100).max(absolute).min(nodes)
 }
 
-fn said(nomination: Nomination, code: Code, message: &str) -> PostFilterOutcome {
+pub(super) fn said(nomination: Nomination, code: Code, message: &str) -> PostFilterOutcome {
     PostFilterOutcome {
         nomination,
         status: Status::new(code, "", format!("preemption: {message}")),

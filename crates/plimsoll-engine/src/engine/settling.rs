@@ -7,14 +7,14 @@ use plimsoll_model::{Moment, Pod, Seq};
 use super::claiming::unreserve;
 use super::permitting::removed_message;
 use super::{Engine, Held};
-use crate::claim::{Ask, Input, Reaction};
+use crate::claim::{Ask, Carrier, Input, Reaction};
 use crate::go_duration::go_duration;
 use crate::{ClaimId, ClaimState, Ending, Failure, FailureReason, Notice};
 
 /// What comes next for a claim that has its permits.
 enum Next {
     PreBind(Effect),
-    Send,
+    Send(Carrier),
     /// A plugin panicked, or (without a text) no bind plugin binds.
     Fail(String),
 }
@@ -43,7 +43,7 @@ impl Engine {
                 self.expect(id, out);
                 self.send_pre_bind(id, effect, out);
             }
-            Next::Send => self.advance_claim(id, Input::Cleared, now, out),
+            Next::Send(carrier) => self.advance_claim(id, Input::Cleared(carrier), now, out),
             Next::Fail(message) => self.fail_waiting(id, error(message, self.applied), now, out),
         }
     }
@@ -70,17 +70,28 @@ impl Engine {
                 }
             }
         }
+        let mut binders = plan.extenders(&pod).filter(|(_, extender)| extender.binds());
+        record.binder = binders.next().map(|(_, extender)| Arc::clone(extender));
+        if record.binder.as_ref().is_some_and(|binder| !binder.ignorable()) {
+            return Next::Send(Carrier::Extender { fallback: false });
+        }
         for plugin in plan.binds() {
             match guarded(|| plugin.bind(&pod, node)) {
                 Ok(BindAction::PostBinding) => {
                     record.bind_plugin = plugin.name();
-                    return Next::Send;
+                    return Next::Send(match record.binder {
+                        Some(_) => Carrier::Extender { fallback: true },
+                        None => Carrier::Api,
+                    });
                 }
                 Ok(_) => {}
                 Err(panic) => return Next::Fail(format!("running Bind plugin {:?}: panicked: {panic}", plugin.name())),
             }
         }
-        Next::Fail(String::new())
+        match record.binder {
+            Some(_) => Next::Send(Carrier::Extender { fallback: false }),
+            None => Next::Fail(String::new()),
+        }
     }
 
     /// Says once where the pod is going, since that will take a while.
@@ -170,12 +181,27 @@ impl Engine {
         if let Some(node) = reaction.moved_to {
             self.move_claim(id, node, out);
         }
+        if let Some(error) = reaction.fell_back {
+            self.tell_fallback(id, error, out);
+        }
         if let Some(ask) = reaction.ask {
             self.ask(id, ask, out);
         }
         match reaction.ending {
             Some(ending) => self.end_claim(id, ending, failure, now, out),
             None => self.records.set_alarm(id),
+        }
+    }
+
+    fn tell_fallback(&self, id: ClaimId, error: String, out: &mut Vec<Notice>) {
+        let record = self.records.get(id);
+        if let Some((record, extender)) = record.and_then(|record| Some((record, record.binder.as_ref()?))) {
+            out.push(Notice::ExtenderIgnored {
+                pod: Arc::clone(record.claim.pod()),
+                extender: Arc::clone(extender),
+                verb: "bind",
+                error,
+            });
         }
     }
 
@@ -222,6 +248,17 @@ impl Engine {
                 pod,
                 node: record.claim.node().into(),
             },
+            Ask::Delegate => {
+                let Some(extender) = record.binder.as_ref().map(Arc::clone) else {
+                    return;
+                };
+                Notice::BindThrough {
+                    claim,
+                    pod,
+                    node: record.claim.node().into(),
+                    extender,
+                }
+            }
             Ask::Read => Notice::ReadPod { claim, pod },
         });
     }
@@ -298,10 +335,12 @@ impl Engine {
 }
 
 fn refused(claim: &crate::Claim, plugin: &str, judged_at: Seq) -> Failure {
-    error(
-        format!("running Bind plugin {plugin:?}: {}", claim.refusal()),
-        judged_at,
-    )
+    let message = if claim.is_delegated() {
+        claim.refusal().to_owned()
+    } else {
+        format!("running Bind plugin {plugin:?}: {}", claim.refusal())
+    };
+    error(message, judged_at)
 }
 
 fn error(message: String, judged_at: Seq) -> Failure {

@@ -8,6 +8,7 @@ use crate::{ClaimState, Diagnosis, Failure, FailureReason, Nomination, Placement
 mod activating;
 mod choosing;
 mod codes;
+mod extending;
 mod fixture;
 mod matching;
 mod parking;

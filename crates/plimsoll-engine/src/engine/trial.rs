@@ -37,6 +37,7 @@ impl Engine {
         let mut stage = Stage::PostFilter;
         loop {
             let flow = match stage {
+                Stage::AskAboutVictims(_) => Flow::Go(Stage::Victims),
                 Stage::Victims => self.take_victims(&mut cycle),
                 _ => self.post_filter(&mut cycle, now),
             };

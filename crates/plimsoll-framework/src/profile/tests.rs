@@ -165,7 +165,7 @@ fn a_profile_that_cannot_work_is_refused_in_the_words_of_kube_scheduler() {
 #[test]
 fn there_are_no_more_filters_than_a_verdict_can_number() {
     let mut registry = registry();
-    let names: Vec<&'static str> = (0..128).map(|number| &*format!("Filter{number}").leak()).collect();
+    let names: Vec<&'static str> = (0..127).map(|number| &*format!("Filter{number}").leak()).collect();
     for name in &names {
         registry.add(name, |_| Ok(Extensions::new().filter(Arc::new(Named("Filter")))));
     }
@@ -177,13 +177,13 @@ fn there_are_no_more_filters_than_a_verdict_can_number() {
             .collect();
         Profile::assemble(&config("mine", plugins), &registry, &FeatureGates::default())
     };
-    assert!(assemble(127).is_ok());
-    let error = assemble(128).unwrap_err();
+    assert!(assemble(126).is_ok());
+    let error = assemble(127).unwrap_err();
     assert_eq!(
         error,
         ProfileError::TooManyFilters {
             scheduler_name: "mine".to_owned(),
-            count: 128
+            count: 127
         }
     );
 }

@@ -4,7 +4,9 @@ use plimsoll_config::{PluginConfig, PluginRef, PluginSet, Plugins};
 use plimsoll_model::{LabelSelector, decode_pod};
 
 use super::*;
-use crate::{Bind, BindAction, Extensions, Plugin, QueueOrder, QueueSort};
+use crate::{
+    Action, Bind, BindAction, ClusterEvent, EXTENDER, EventResource, Extensions, Plugin, QueueOrder, QueueSort,
+};
 
 struct Named(&'static str);
 
@@ -73,7 +75,7 @@ fn labels(pairs: &[(&str, &str)]) -> Labels {
 }
 
 fn assemble(configs: &[ProfileConfig]) -> Result<Vec<Arc<Profile>>, ProfilesError> {
-    Profiles::assemble(configs, Some(30), &registry(), &FeatureGates::default())
+    Profiles::assemble(configs, Some(30), &[], &registry(), &FeatureGates::default())
 }
 
 #[test]
@@ -170,4 +172,33 @@ fn the_first_profile_in_file_order_whose_rules_match_takes_the_pod_else_the_one_
         );
     }
     assert!(index.reads_labels() && index.reads_namespaces());
+}
+
+#[test]
+fn extenders_of_all_profiles_join_each_and_let_anything_wake_what_they_reject() {
+    let named = |url: &str| ExtenderConfig {
+        url_prefix: url.to_owned(),
+        ..ExtenderConfig::default()
+    };
+    let (mut first, second) = (sound("a"), sound("b"));
+    first.extras.extenders = vec![named("own")];
+    let shared = [named("shared")];
+    let profiles = Profiles::assemble(&[first, second], None, &shared, &registry(), &FeatureGates::default()).unwrap();
+    let urls = |profile: &Profile| -> Vec<String> {
+        profile
+            .extenders
+            .iter()
+            .map(|extender| extender.url().to_owned())
+            .collect()
+    };
+    assert_eq!(urls(&profiles[0]), ["shared", "own"]);
+    assert_eq!(urls(&profiles[1]), ["shared"]);
+    let new_node = ClusterEvent::new(EventResource::Node, Action::ADD);
+    let listens = |profile: &Profile| {
+        let mut events = profile.events.iter();
+        events.any(|events| events.plugin() == EXTENDER && events.listens_to(new_node))
+    };
+    assert!(listens(&profiles[1]));
+    let without = assemble(&[sound("a")]).unwrap();
+    assert!(!listens(&without[0]));
 }

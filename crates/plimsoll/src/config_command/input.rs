@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use plimsoll::RunError;
-use plimsoll::config_source::{ConfigSourceError, first_extender, from_policy};
+use plimsoll::config_source::{ConfigSourceError, from_policy};
 use plimsoll_config::{
     ConfigError, ConfigKind, FeatureGates, MOST_FAULTS, PolicyError, PolicyErrors, Problem, SchedulerConfig, decode,
     decode_policy, load, plugin_hint,
@@ -169,7 +168,13 @@ impl Files {
             }
         };
         let share = config.percentage_of_nodes_to_score;
-        let assembled = Profiles::assemble(&config.profiles, share, &self.registry, &config.feature_gates);
+        let assembled = Profiles::assemble(
+            &config.profiles,
+            share,
+            &config.extenders,
+            &self.registry,
+            &config.feature_gates,
+        );
         let mut problems = Vec::new();
         match assembled {
             Ok(profiles) => {
@@ -183,10 +188,6 @@ impl Files {
                 }
             }
             Err(error) => problems.push(self.explain(&error)),
-        }
-        if let Some(url) = first_extender(&config) {
-            let hint = "leave the extenders out, or stay with kube-scheduler until they are called".to_owned();
-            problems.push(whole(RunError::ExtenderNotYet(url.to_owned()).to_string(), Some(hint)));
         }
         Report {
             kind: Some(kind),

@@ -8,8 +8,8 @@ use plimsoll_config::SchedulerConfig;
 use plimsoll_framework::Profile;
 
 use super::config_file::{self, Content};
-use super::{RunError, Scheduler, join, test_panic};
-use crate::config_source::{ConfigOptions, ConfigSource, ConfigSourceError, LoadedConfig, POLICY_KEY, first_extender};
+use super::{RunError, Scheduler, extenders, join, test_panic};
+use crate::config_source::{ConfigOptions, ConfigSource, ConfigSourceError, LoadedConfig, POLICY_KEY};
 
 /// From this `-v` on the configuration is logged.
 const TELL_CONFIG: i32 = 2;
@@ -24,7 +24,7 @@ pub(super) struct Loader {
 
 impl Loader {
     /// Decodes, completes and checks a configuration as a whole, down to its plugins.
-    pub(super) fn load(&self, text: &str) -> Result<(LoadedConfig, Vec<Arc<Profile>>), RunError> {
+    pub(super) async fn load(&self, text: &str) -> Result<(LoadedConfig, Vec<Arc<Profile>>), RunError> {
         let is_plugin = |name: &str| self.scheduler.registry.names().any(|known| known == name);
         let mut loaded = self.source.complete(&self.by_flags, text, &is_plugin)?;
         if matches!(self.source.source, ConfigSource::File(_)) {
@@ -46,9 +46,7 @@ impl Loader {
         if election.leader_elect {
             election.validate_lock().map_err(RunError::ResourceLock)?;
         }
-        if let Some(url) = first_extender(&loaded.config) {
-            return Err(RunError::ExtenderNotYet(url.to_owned()));
-        }
+        extenders::check(&loaded.config).await?;
         let profiles = self.scheduler.assemble(&loaded.config)?;
         Ok((loaded, profiles))
     }

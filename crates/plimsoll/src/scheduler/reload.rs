@@ -35,19 +35,21 @@ impl Reloads {
     pub(super) async fn run(mut self) -> Infallible {
         loop {
             let read = self.file.changed().await;
-            self.take(read);
+            self.take(read).await;
         }
     }
 
-    fn take(&self, read: io::Result<Content>) {
+    async fn take(&self, read: io::Result<Content>) {
         let cause = |cause| ConfigSourceError::Read {
             path: self.file.path().to_owned(),
             cause,
         };
-        let loaded = read
-            .map_err(|error| RunError::from(cause(error)))
-            .and_then(|content| Ok((self.loader.load(&content.text)?, content.hash)));
-        match loaded {
+        let loaded = async {
+            let content = read.map_err(|error| RunError::from(cause(error)))?;
+            let loaded = self.loader.load(&content.text).await?;
+            Ok::<_, RunError>((loaded, content.hash))
+        };
+        match loaded.await {
             Ok(((loaded, profiles), hash)) => {
                 self.loader.tell_notes(&loaded);
                 let mut config = loaded.config;

@@ -148,10 +148,6 @@ fn what_is_not_there_yet_and_what_is_said_twice_is_refused() -> anyhow::Result<(
     refuses(&[
         ("mode=shadow", "mode=shadow is not there yet"),
         (
-            "profiles[0].schedulerName=a,profiles[0].extenders[0].urlPrefix=http://x",
-            "profile a has extenders, which this version of Plimsoll does not call yet",
-        ),
-        (
             "existingConfigMap.name=own,profiles[0].schedulerName=a",
             "existingConfigMap.name and profiles are both set",
         ),

@@ -14,7 +14,7 @@ fn patch(node: &str) -> PodStatusPatch {
 fn what(job: &WriteJob) -> String {
     match job {
         WriteJob::Status { patch, .. } => format!("{:?}", patch.nominated_node_name),
-        WriteJob::Bind { node, .. } => format!("bind to {node}"),
+        WriteJob::Bind { node, .. } | WriteJob::BindThrough { node, .. } => format!("bind to {node}"),
         WriteJob::Read { .. } => "read".to_owned(),
     }
 }

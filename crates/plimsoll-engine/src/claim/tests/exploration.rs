@@ -1,5 +1,6 @@
-//! A claim against every behaviour of an API server that may lose, delay and repeat: an exhaustive search over the
-//! orders of sending, applying, answering, watching, foreign binds, deletion, relists and the end of the term.
+//! A claim against every behaviour of an API server that may lose, delay and repeat, and of an extender that binds, fails,
+//! lies and falls silent: an exhaustive search over the orders of sending, applying, answering, watching, foreign binds,
+//! deletion, relists and the end of the term.
 
 use std::collections::HashSet;
 
@@ -23,6 +24,8 @@ enum Truth {
 /// A binding on its way. The client waits for the answer until it gives up; the server may apply it until its time is up.
 #[derive(Debug, Clone, Copy)]
 struct Request {
+    /// Sent to an extender, which binds the pod in turn.
+    delegated: bool,
     settled_by: u64,
     awaited: bool,
     result: Option<Truth>,
@@ -56,7 +59,7 @@ struct World {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(carrier: Carrier) -> Self {
         let mut world = Self {
             claim: claim(),
             now: 0,
@@ -71,14 +74,15 @@ impl World {
             over: false,
             ending: None,
         };
-        world.tell(Input::Cleared);
+        world.tell(Input::Cleared(carrier));
         world
     }
 
     fn key(&self) -> String {
         format!(
-            "{:?} {:?} {} {:?} {:?} {:?} {:?} {:?} {} {} {}",
+            "{:?} {:?} {:?} {} {:?} {:?} {:?} {:?} {:?} {} {} {}",
             self.claim.state,
+            self.claim.carrier,
             self.claim.open_until,
             self.claim.failures,
             self.now,
@@ -103,7 +107,8 @@ impl World {
             self.asked += 1;
             let settled_by = self.now + SERVER_TIMEOUT;
             match ask {
-                Ask::Send => self.requests.push(Request {
+                Ask::Send | Ask::Delegate => self.requests.push(Request {
+                    delegated: ask == Ask::Delegate,
                     settled_by,
                     awaited: true,
                     result: None,
@@ -111,6 +116,8 @@ impl World {
                 Ask::Read => self.read = Some(Read::Asked),
             }
         }
+        let delegated = self.requests.iter().filter(|request| request.delegated).count();
+        assert!(delegated <= 1, "an extender is asked once");
         self.check();
     }
 
@@ -231,6 +238,18 @@ impl World {
             world.tell(answer(input));
         };
         branch(&|world| settle(world, unknown(request.settled_by)));
+        if request.delegated {
+            branch(&|world| settle(world, extender_failed(request.settled_by)));
+            // It says that it has done with the call, which may be a lie about what it did and not about what it will do.
+            branch(&|world| {
+                world.requests[at].result.get_or_insert(Truth::Gone);
+                settle(world, extender_failed(world.now));
+            });
+            if request.result == Some(Truth::Unbound) {
+                branch(&|world| settle(world, ClaimInput::Bound));
+            }
+            return;
+        }
         match request.result {
             Some(Truth::Unbound) => branch(&|world| settle(world, ClaimInput::Bound)),
             Some(Truth::Gone) => {
@@ -293,10 +312,10 @@ impl World {
     }
 }
 
-#[test]
-fn against_every_behaviour_of_the_server_no_claim_is_given_up_that_is_or_will_be_bound() {
+/// Meets every world that there is; how many, and the endings.
+fn explore(carrier: Carrier) -> (usize, HashSet<String>) {
     let mut seen = HashSet::new();
-    let mut open = vec![World::new()];
+    let mut open = vec![World::new(carrier)];
     let mut endings = HashSet::new();
     while let Some(world) = open.pop() {
         if !seen.insert(world.key()) {
@@ -305,6 +324,21 @@ fn against_every_behaviour_of_the_server_no_claim_is_given_up_that_is_or_will_be
         endings.extend(world.ending.map(|ending| format!("{ending:?}")));
         open.extend(world.successors());
     }
+    (seen.len(), endings)
+}
+
+#[test]
+fn against_every_behaviour_of_the_server_no_claim_is_given_up_that_is_or_will_be_bound() {
+    let (worlds, endings) = explore(Carrier::Api);
     assert_eq!(endings.len(), 4, "every ending is reached");
-    assert!(seen.len() > 10_000, "the search is not empty: {}", seen.len());
+    assert!(worlds > 10_000, "the search is not empty: {worlds}");
+}
+
+#[test]
+fn against_every_behaviour_of_an_extender_no_claim_is_given_up_that_is_or_will_be_bound() {
+    for fallback in [false, true] {
+        let (worlds, endings) = explore(Carrier::Extender { fallback });
+        assert_eq!(endings.len(), 4, "every ending is reached");
+        assert!(worlds > 1_000, "the search is not empty: {worlds}");
+    }
 }

@@ -143,6 +143,8 @@ impl Cluster {
     pub(super) fn said(&mut self) -> Vec<&'static str> {
         let name = |notice| match notice {
             Notice::SendBinding { .. } => "send",
+            Notice::BindThrough { .. } => "bind-through",
+            Notice::ExtenderIgnored { .. } => "ignored",
             Notice::ReadPod { .. } => "read",
             Notice::PreBind { .. } => "pre-bind",
             Notice::Expect { .. } => "expect",
@@ -436,6 +438,7 @@ impl ProfileBuilder {
             pre_bind: Vec::new(),
             bind: vec![Arc::new(Binder)],
             post_bind: Vec::new(),
+            extenders: Vec::new(),
         })
     }
 

@@ -10,6 +10,7 @@ use super::fixture::{Cluster, ProfileBuilder, view};
 use super::*;
 use crate::{PreemptionPlan, Removal};
 
+mod extenders;
 mod hard_budgets;
 mod loop_free;
 mod outcomes;

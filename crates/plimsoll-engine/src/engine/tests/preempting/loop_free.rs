@@ -54,9 +54,8 @@ fn a_replacement_in_the_freed_room_is_not_evicted_before_the_window_is_over() {
     let diagnosis = cluster.refuse(&p);
     assert_eq!(diagnosis.preemption, None);
     assert_eq!(
-        diagnosis.message,
-        "0/1 nodes are available: 1 Insufficient cpu. preemption: 0/1 nodes are available: 1 Replacements of pods evicted \
-         for this pod are back."
+        said(&diagnosis),
+        "0/1 nodes are available: 1 Replacements of pods evicted for this pod are back."
     );
     let over = Moment::ZERO + Duration::from_secs(WINDOW);
     assert_eq!(diagnosis.retry_at, Some(over));

@@ -1,4 +1,6 @@
-use plimsoll_framework::PermitOutcome;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use plimsoll_framework::{CycleContext, CycleState, Filter, FilterPass, PermitOutcome, Plugin, ReasonCode, Reasons};
 
 use super::*;
 
@@ -323,4 +325,42 @@ fn a_trial_leaves_no_trace() {
     assert_eq!(cluster.engine.preemption_trial(&fits, cluster.now), None);
     let mut empty = Cluster::new(profile());
     assert_eq!(empty.engine.preemption_trial(&pod, empty.now), None);
+}
+
+/// Panics when it sees a node without pods.
+struct Afraid;
+
+impl Plugin for Afraid {
+    fn name(&self) -> &'static str {
+        "Afraid"
+    }
+}
+
+impl Filter for Afraid {
+    fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
+        let counts = cycle.columns.pod_count();
+        assert!(pass.feasible().iter().all(|node| counts[node.as_usize()] > 0));
+        Ok(())
+    }
+
+    fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> Reasons {
+        Reasons::new()
+    }
+}
+
+#[test]
+fn a_panic_while_pods_are_taken_off_leaves_no_trace_either() {
+    let afraid = |profile: &mut Profile| profile.filter.push(Arc::new(Afraid));
+    let mut cluster = Cluster::with_nodes(profile_with(&FeatureGates::default(), afraid), &["n1"]);
+    cluster.run(guest("low", "n1", "1", 0));
+    cluster.run(guest("lower", "n1", "1", -1));
+    let before = view(cluster.engine.columns());
+    let pod = Arc::new(preemptor("2").build());
+    cluster.add(&pod);
+    let caught = catch_unwind(AssertUnwindSafe(|| cluster.begin(&pod)));
+    assert!(caught.is_err());
+    cluster.engine.abandon();
+    cluster.engine.rebuild(cluster.now, &mut cluster.out);
+    assert_eq!(view(cluster.engine.columns()), before);
+    assert_eq!(cluster.engine.nominations().count(), 0);
 }

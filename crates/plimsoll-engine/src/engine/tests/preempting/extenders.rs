@@ -1,0 +1,176 @@
+use plimsoll_config::ExtenderConfig;
+use plimsoll_framework::{
+    EXTENDER, EffectReply, Extender, ExtenderAnswer, ExtenderCall, ExtenderChoice, ExtenderRequest,
+};
+
+use super::*;
+
+fn extender(url: &str, ignorable: bool) -> ExtenderConfig {
+    ExtenderConfig {
+        url_prefix: url.to_owned(),
+        preempt_verb: "preempt".to_owned(),
+        ignorable,
+        ..ExtenderConfig::default()
+    }
+}
+
+fn choice(node: &str, pods: &[&str]) -> ExtenderChoice {
+    ExtenderChoice {
+        node: node.into(),
+        pods: pods.iter().map(|pod| Uid::new(format!("uid-{pod}"))).collect(),
+        violations: 0,
+    }
+}
+
+fn preempts(choices: Vec<ExtenderChoice>) -> EffectReply {
+    reply(Ok(ExtenderAnswer::Preempted(choices)))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the reply of an effect")]
+fn reply(answer: Result<ExtenderAnswer, String>) -> EffectReply {
+    Ok(Box::new(vec![answer]))
+}
+
+/// Two full nodes, of which the first would be chosen: its pods are less important.
+fn cluster(extenders: &[ExtenderConfig]) -> Cluster {
+    let extenders = Extender::in_order(extenders, &[]);
+    let profile = profile_with(&FeatureGates::default(), |profile| profile.set_extenders(extenders));
+    let mut cluster = Cluster::with_nodes(profile, &["n1", "n2"]);
+    cluster.run(guest("a", "n1", "1", 1));
+    cluster.run(guest("b", "n1", "1", 1));
+    cluster.run(guest("c", "n2", "1500m", 5));
+    cluster.run(guest("d", "n2", "500m", 5));
+    cluster.run(guest("vip", "n2", "0", 1000));
+    cluster
+}
+
+/// Looks for room, and stops at the question: who is asked, and for each node whom it would cost.
+fn ask(cluster: &mut Cluster, pod: PodBuilder) -> (String, Vec<(String, Vec<String>)>) {
+    let pod = Arc::new(pod.build());
+    cluster.add(&pod);
+    let step = cluster.begin(&pod);
+    question(step)
+}
+
+#[track_caller]
+fn question(step: Step) -> (String, Vec<(String, Vec<String>)>) {
+    let Step::Needs(effect) = step else { panic!("{step:?}") };
+    assert_eq!(effect.plugin, EXTENDER);
+    let requests = effect.request.downcast::<Vec<ExtenderRequest>>().unwrap();
+    let [request] = requests.as_slice() else {
+        panic!("{requests:?}")
+    };
+    let ExtenderCall::Preempt { candidates, .. } = &request.call else {
+        panic!("{requests:?}")
+    };
+    let mut asked: Vec<_> = candidates
+        .iter()
+        .map(|candidate| {
+            let names = candidate.pods.iter().map(|pod| pod.name.name.to_string());
+            (candidate.node.to_string(), names.collect())
+        })
+        .collect();
+    asked.sort();
+    (request.extender.url().to_owned(), asked)
+}
+
+fn end(cluster: &mut Cluster, reply: EffectReply) -> Diagnosis {
+    match cluster.resume(reply) {
+        Step::Done(Outcome::Unschedulable(diagnosis)) => diagnosis,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn an_extender_sees_the_candidates_and_leaves_those_that_it_names() {
+    let mut cluster = cluster(&[extender("a", false)]);
+    let (url, asked) = ask(&mut cluster, preemptor("500m"));
+    assert_eq!(url, "a");
+    assert_eq!(
+        asked,
+        [("n1".into(), vec!["b".to_owned()]), ("n2".into(), vec!["d".to_owned()])]
+    );
+    let diagnosis = end(&mut cluster, preempts(vec![choice("n2", &["d"])]));
+    assert_eq!(chosen(&diagnosis), ("n2", vec!["d"]));
+}
+
+#[test]
+fn an_extender_may_have_other_less_important_pods_evicted() {
+    let mut cluster = cluster(&[extender("a", false)]);
+    ask(&mut cluster, preemptor("500m"));
+    let diagnosis = end(&mut cluster, preempts(vec![choice("n1", &["a", "b"])]));
+    assert_eq!(chosen(&diagnosis), ("n1", vec!["a", "b"]));
+}
+
+#[test]
+fn extenders_are_asked_one_after_the_other_until_nothing_is_left() {
+    let mut cluster = cluster(&[extender("a", false), extender("b", false)]);
+    ask(&mut cluster, preemptor("500m"));
+    let (url, asked) = question(cluster.resume(preempts(vec![choice("n2", &["c"])])));
+    assert_eq!((url.as_str(), asked), ("b", vec![("n2".into(), vec!["c".to_owned()])]));
+    let diagnosis = end(&mut cluster, preempts(Vec::new()));
+    assert_eq!(said(&diagnosis), "no candidate node for preemption");
+    assert_eq!(diagnosis.preemption, None);
+}
+
+#[test]
+fn what_an_extender_may_not_name_is_an_error_in_the_words_of_kube_scheduler() {
+    let gone =
+        "extender: a claims to preempt pod (UID: &{uid-nobody}) on node: n1, but the pod is not found on that node";
+    let important =
+        "extender: a claims to preempt pod (UID: &{uid-vip}) on node: n2, but the pod is not found on that node";
+    for (choices, error) in [
+        (
+            vec![choice("n1", &[])],
+            r#"expected at least one victim pod on node "n1""#,
+        ),
+        (vec![choice("n1", &["nobody"])], gone),
+        (vec![choice("n2", &["vip"])], important),
+        (vec![choice("n9", &["a"])], r#"nodeinfo not found for node name "n9""#),
+    ] {
+        let mut cluster = cluster(&[extender("a", false)]);
+        ask(&mut cluster, preemptor("500m"));
+        let diagnosis = end(&mut cluster, preempts(choices));
+        assert_eq!(said(&diagnosis), error);
+        assert_eq!((&diagnosis.preemption, &diagnosis.nominate), (&None, &Nomination::Keep));
+    }
+}
+
+#[test]
+fn a_failed_extender_ends_preemption_and_one_that_may_fail_is_passed_over() {
+    let mut failing = cluster(&[extender("a", false)]);
+    ask(&mut failing, preemptor("500m"));
+    let diagnosis = end(&mut failing, reply(Err("down".to_owned())));
+    assert_eq!(said(&diagnosis), "down");
+    assert_eq!(diagnosis.preemption, None);
+
+    let mut passed_over = cluster(&[extender("a", true)]);
+    ask(&mut passed_over, preemptor("500m"));
+    let diagnosis = end(&mut passed_over, reply(Err("down".to_owned())));
+    assert_eq!(chosen(&diagnosis), ("n1", vec!["b"]));
+    assert_eq!(passed_over.said(), ["ignored"]);
+
+    let mut empty = cluster(&[extender("a", true)]);
+    ask(&mut empty, preemptor("500m"));
+    let diagnosis = end(&mut empty, preempts(vec![choice("n1", &[]), choice("n2", &["d"])]));
+    assert_eq!(
+        chosen(&diagnosis),
+        ("n2", vec!["d"]),
+        "a node without victims is left out"
+    );
+}
+
+#[test]
+fn a_plan_made_while_a_victim_went_is_judged_as_of_before() {
+    let mut cluster = cluster(&[extender("a", false)]);
+    ask(&mut cluster, preemptor("500m"));
+    let b = Arc::new(guest("b", "n1", "1", 1).build());
+    cluster.apply(Delta::PodDeleted(b));
+    let diagnosis = end(&mut cluster, preempts(vec![choice("n1", &["b"])]));
+    assert_eq!(
+        chosen(&diagnosis),
+        ("n1", vec!["b"]),
+        "the plan is of before, and its judgement says so"
+    );
+    assert!(diagnosis.judged_at < cluster.engine.applied());
+}
