@@ -113,9 +113,11 @@ impl Cluster<'_> {
 
     /// Lets schedulers evict pods, which the API server's own role for them does not, and waits until that counts.
     pub async fn allow_evictions(&self) -> anyhow::Result<()> {
-        let rule = json!({ "apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"] });
-        let role = json!({ "metadata": { "name": EVICTIONS }, "rules": [rule] });
-        self.create::<ClusterRole>(role).await?;
+        self.create::<ClusterRole>(json!({
+            "metadata": { "name": EVICTIONS },
+            "rules": [{ "apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"] }],
+        }))
+        .await?;
         let scheduler = User::scheduler(0).name;
         self.create::<ClusterRoleBinding>(json!({
             "metadata": { "name": EVICTIONS },
