@@ -22,7 +22,7 @@ pub struct Allowed {
 }
 
 /// Every intended difference.
-pub const ALLOWED: [Allowed; 3] = [
+pub const ALLOWED: [Allowed; 4] = [
     Allowed {
         line: "Sums of requests cannot wrap around.",
         applies: |case, _| sums_wrap(case),
@@ -35,6 +35,10 @@ pub const ALLOWED: [Allowed; 3] = [
         line: WHOLE_PODS,
         applies: |case, _| resizes_whole_pods_behind_their_gate(case, &case.pods),
     },
+    Allowed {
+        line: "Overhead counts once, also on top of a request of the pod as a whole of 10¹⁸ or more.",
+        applies: |case, _| overhead_adds_up(case),
+    },
 ];
 
 const WHOLE_PODS: &str = "Requests of a pod as a whole count whatever the gates `PodLevelResources` and \
@@ -45,6 +49,20 @@ fn resizes_whole_pods_behind_their_gate<'a>(case: &Case, pods: impl IntoIterator
     let resized =
         |pod: &Value| pod["status"]["resources"].is_object() || pod["status"]["allocatedResources"].is_object();
     case.feature_gates.get("InPlacePodLevelResourcesVerticalScaling") == Some(&false) && pods.into_iter().any(resized)
+}
+
+/// Whether some pod has overhead and asks as a whole for so much that the sum of both is written over what it asks for,
+/// each time that they are added up.
+fn overhead_adds_up(case: &Case) -> bool {
+    let huge = |amount: &Value| {
+        amount
+            .as_str()
+            .is_some_and(|amount| amount.trim_end_matches('m').len() > 18)
+    };
+    case.pods.iter().chain([&case.pod]).any(|pod| {
+        let whole = pod["spec"]["resources"]["requests"].as_object();
+        pod["spec"]["overhead"].is_object() && whole.is_some_and(|whole| whole.values().any(huge))
+    })
 }
 
 /// The intended difference that a case shows, if it does.

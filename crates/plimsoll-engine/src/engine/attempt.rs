@@ -172,7 +172,7 @@ impl Engine {
             Stage::Extenders(scope, position) => self.ask_extenders(cycle, scope, position),
             Stage::Sift(scope) => self.sift(cycle, scope, now),
             Stage::PostFilter => self.post_filter(cycle, now),
-            Stage::AskAboutVictims(position) => self.ask_about_victims(cycle, position),
+            Stage::AskAboutVictims(position) => Self::ask_about_victims(cycle, position),
             Stage::Victims => self.take_victims(cycle),
             Stage::Rank => self.rank(cycle, now),
             Stage::Choose => self.choose(cycle),

@@ -117,7 +117,7 @@ impl Engine {
     }
 
     /// Asks the next extender, from this position on, whom it would have evicted.
-    pub(super) fn ask_about_victims(&self, cycle: &mut Cycle, position: usize) -> Flow {
+    pub(super) fn ask_about_victims(cycle: &mut Cycle, position: usize) -> Flow {
         let plan = Arc::clone(&cycle.plan);
         let pod = Arc::clone(&cycle.pod);
         let candidates = &cycle.post_filtering.candidates;
@@ -269,7 +269,7 @@ fn answers(reply: EffectReply) -> [Result<ExtenderAnswer, String>; 1] {
 
 /// One answer for each of the calls that were made, whatever came back.
 fn all_answers(reply: EffectReply, asked: usize) -> Vec<Result<ExtenderAnswer, String>> {
-    let heard = match reply.map(|reply| reply.downcast::<Vec<Result<ExtenderAnswer, String>>>()) {
+    let heard = match reply.map(Box::downcast::<Vec<Result<ExtenderAnswer, String>>>) {
         Ok(Ok(answers)) => *answers,
         Ok(Err(_)) => Vec::new(),
         Err(error) => vec![Err(error); asked],

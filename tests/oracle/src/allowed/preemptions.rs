@@ -2,7 +2,10 @@
 
 use plimsoll_model::{HostPort, Pod, TopologySpreadConstraint, WhenUnsatisfiable};
 
-use super::{ALLOWED, WHOLE_PODS, decoded, preferred_term_fails, resizes_whole_pods_behind_their_gate, sums_wrap};
+use super::{
+    ALLOWED, WHOLE_PODS, decoded, overhead_adds_up, preferred_term_fails, resizes_whole_pods_behind_their_gate,
+    sums_wrap,
+};
 use crate::case::Case;
 use crate::preemption::{PreemptionAnswer, PreemptionCase};
 
@@ -15,7 +18,7 @@ pub struct AllowedPreemption {
 }
 
 /// Every intended difference in who has to go.
-pub const ALLOWED_PREEMPTIONS: [AllowedPreemption; 7] = [
+pub const ALLOWED_PREEMPTIONS: [AllowedPreemption; 8] = [
     AllowedPreemption {
         line: ALLOWED[0].line,
         applies: |case, _| sums_wrap(&case.0),
@@ -47,6 +50,10 @@ pub const ALLOWED_PREEMPTIONS: [AllowedPreemption; 7] = [
             let added = case.0.config.to_string().contains("matchFields");
             pod["status"]["nominatedNodeName"].is_string() && (names_nodes || added)
         },
+    },
+    AllowedPreemption {
+        line: ALLOWED[3].line,
+        applies: |case, _| overhead_adds_up(&case.0),
     },
     AllowedPreemption {
         line: "A pod that the pre-filters turned away as a whole reaches `DefaultPreemption`.",
