@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use plimsoll_client::{BindReply, PatchReply, PodRead};
 use plimsoll_engine::{Claim, ClaimId, ClaimState, Notice};
 use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventObjects, EventResource, Extender};
