@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::world::{World, node, requesting};
+use super::world::{World, node, priority_classes, requesting};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pods_go_where_the_extender_wants_them_and_are_told_why_they_do_not() {
@@ -134,8 +134,10 @@ async fn an_extender_has_a_say_in_whom_to_evict() {
             world.node_of(name).await;
         }
         let on_n0 = world.pods().into_iter().find(|pod| node(pod) == Some("n0")).unwrap();
+        let class = json!({ "metadata": { "name": "high" }, "value": 1000 });
+        world.server.create(priority_classes(), "", class).unwrap();
         let mut spec = requesting(&json!({ "cpu": "4" }));
-        spec["priority"] = 1000.into();
+        spec["priorityClassName"] = "high".into();
         world.create("high", &spec);
         assert_eq!(world.node_of("high").await, "n1", "nodeCacheCapable: {capable}");
         let spared = on_n0["metadata"]["name"].as_str().unwrap();

@@ -177,6 +177,10 @@ pub(crate) fn kind(plural: &str) -> &'static Resource {
     resource::find("", "v1", plural).unwrap()
 }
 
+pub(crate) fn priority_classes() -> &'static Resource {
+    resource::find("scheduling.k8s.io", "v1", "priorityclasses").unwrap()
+}
+
 pub(crate) fn node(pod: &Value) -> Option<&str> {
     pod["spec"]["nodeName"].as_str()
 }
