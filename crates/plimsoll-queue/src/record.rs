@@ -32,10 +32,6 @@ pub(crate) enum State {
 /// costs at most 300 bytes: the record, its place in the table of UIDs, and for a parked pod its deadline and its share of a
 /// group, which is largest when no other pod is like it. Tables grow by doubling, so they may hold as much again unused: a
 /// million waiting pods take less than 600 MB at worst.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts, of which there may be a million records"
-)]
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Record {

@@ -269,9 +269,11 @@ fn answers(reply: EffectReply) -> [Result<ExtenderAnswer, String>; 1] {
 
 /// One answer for each of the calls that were made, whatever came back.
 fn all_answers(reply: EffectReply, asked: usize) -> Vec<Result<ExtenderAnswer, String>> {
-    let heard = match reply.map(Box::downcast::<Vec<Result<ExtenderAnswer, String>>>) {
-        Ok(Ok(answers)) => *answers,
-        Ok(Err(_)) => Vec::new(),
+    let heard = match reply {
+        Ok(reply) => match reply.downcast::<Vec<Result<ExtenderAnswer, String>>>() {
+            Ok(answers) => *answers,
+            Err(_) => Vec::new(),
+        },
         Err(error) => vec![Err(error); asked],
     };
     let missing = std::iter::repeat_with(|| Err(NO_ANSWER.to_owned()));
