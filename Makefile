@@ -54,6 +54,10 @@ cluster: controlplane binary ## Run the suite on a real control plane alone, wit
 cluster-peer: controlplane ## Run the same suite on kube-scheduler itself: what it expects is what the original does
 	PLIMSOLL_CLUSTER_SCHEDULER=kube-scheduler cargo test --workspace --test suite -- --nocapture --test-threads=1
 
+.PHONY: extender
+extender: ## Call an extender in Python with faults, directly and from whole schedulers
+	cargo test --workspace --test direct --test http_extender
+
 .PHONY: parity
 parity: controlplane ## Compare the embedded API server with the real kube-apiserver, request by request
 	cargo test --workspace --test parity -- --nocapture

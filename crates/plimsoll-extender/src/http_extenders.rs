@@ -41,10 +41,7 @@ impl HttpExtenders {
     /// Whether the extender could be called as far as its configuration tells: the files that it names are there and hold what
     /// they should. kube-scheduler does not start without.
     pub async fn check(config: &ExtenderConfig) -> Result<(), SetupError> {
-        let tls = TlsOptions::new(config);
-        tls.server_name()?;
-        tls.client_config().await?;
-        Ok(())
+        TlsOptions::new(config).check().await
     }
 
     /// Performs the calls, side by side. The answers come in their order.

@@ -105,6 +105,15 @@ impl TlsOptions {
         Ok(config)
     }
 
+    /// Whether everything that is configured can be used. The authorities of the system are not: a scheduler that reaches its
+    /// extenders without TLS may be on a system that has none.
+    pub(crate) async fn check(&self) -> Result<(), SetupError> {
+        self.server_name()?;
+        let material = self.read().await?;
+        let roots = material.authorities.as_deref().map(parse_authorities).transpose()?;
+        client_config(roots, material.client.as_ref()).map(drop)
+    }
+
     async fn read(&self) -> Result<Material, SetupError> {
         let tls = &self.tls;
         let authorities = data_or_file(&tls.ca_data, &tls.ca_file).await?;
