@@ -37,11 +37,13 @@ enum Act {
     Bind(Duration, Duration, Answer),
 }
 
+type Action = Box<dyn Fn(&ExtenderRequest) -> Act + Send>;
+
 /// An extender that does what the test says, and notes what it was asked.
 struct Script {
     server: ApiServer,
     asked: Mutex<Vec<String>>,
-    act: Mutex<Box<dyn Fn(&ExtenderRequest) -> Act + Send>>,
+    act: Mutex<Action>,
     /// What it does goes on when nobody listens any more.
     acting: TaskTracker,
 }
@@ -169,11 +171,11 @@ fn extender(change: impl FnOnce(&mut ExtenderConfig)) -> ExtenderConfig {
 }
 
 fn filters(config: &mut ExtenderConfig) {
-    config.filter_verb = "filter".to_owned();
+    "filter".clone_into(&mut config.filter_verb);
 }
 
 fn binds(config: &mut ExtenderConfig) {
-    config.bind_verb = "bind".to_owned();
+    "bind".clone_into(&mut config.bind_verb);
 }
 
 fn setup(extender: ExtenderConfig, script: &Arc<Script>) -> Setup {

@@ -5,6 +5,7 @@ use plimsoll_model::columns::NodeIndex;
 use plimsoll_model::{Moment, Pod};
 
 use super::Engine;
+use super::extending::ask_about_victims;
 use crate::cycle::{Awaited, Cycle, Look, Scope};
 use crate::{Diagnosis, DropReason, Nomination, Notice, Outcome, Step};
 
@@ -172,7 +173,7 @@ impl Engine {
             Stage::Extenders(scope, position) => self.ask_extenders(cycle, scope, position),
             Stage::Sift(scope) => self.sift(cycle, scope, now),
             Stage::PostFilter => self.post_filter(cycle, now),
-            Stage::AskAboutVictims(position) => self.ask_about_victims(cycle, position),
+            Stage::AskAboutVictims(position) => ask_about_victims(cycle, position),
             Stage::Victims => self.take_victims(cycle),
             Stage::Rank => self.rank(cycle, now),
             Stage::Choose => self.choose(cycle),

@@ -116,31 +116,6 @@ impl Engine {
         }
     }
 
-    /// Asks the next extender, from this position on, whom it would have evicted.
-    pub(super) fn ask_about_victims(&self, cycle: &mut Cycle, position: usize) -> Flow {
-        let plan = Arc::clone(&cycle.plan);
-        let pod = Arc::clone(&cycle.pod);
-        let candidates = &cycle.post_filtering.candidates;
-        let mut wanted = plan
-            .extenders(&pod)
-            .filter(|(at, extender)| *at >= position && extender.preempts());
-        let next = wanted.next();
-        let Some((position, extender)) = next.filter(|_| !candidates.is_empty()) else {
-            return Flow::Go(Stage::Victims);
-        };
-        let candidates = candidates.iter().map(|candidate| ExtenderVictims {
-            node: candidate.node.clone(),
-            pods: candidate.victims.clone(),
-            violations: candidate.violations,
-        });
-        let call = ExtenderCall::Preempt {
-            pod: Arc::clone(&pod),
-            candidates: candidates.collect(),
-        };
-        cycle.awaits = Some(Awaited::Victims(position));
-        Flow::Wait(effect([(extender, call)]))
-    }
-
     /// The extender at this position says what is left of the candidates, or failed.
     pub(super) fn hear_about_victims(
         &self,
@@ -247,6 +222,31 @@ impl Engine {
     }
 }
 
+/// Asks the next extender, from this position on, whom it would have evicted.
+pub(super) fn ask_about_victims(cycle: &mut Cycle, position: usize) -> Flow {
+    let plan = Arc::clone(&cycle.plan);
+    let pod = Arc::clone(&cycle.pod);
+    let candidates = &cycle.post_filtering.candidates;
+    let mut wanted = plan
+        .extenders(&pod)
+        .filter(|(at, extender)| *at >= position && extender.preempts());
+    let next = wanted.next();
+    let Some((position, extender)) = next.filter(|_| !candidates.is_empty()) else {
+        return Flow::Go(Stage::Victims);
+    };
+    let candidates = candidates.iter().map(|candidate| ExtenderVictims {
+        node: candidate.node.clone(),
+        pods: candidate.victims.clone(),
+        violations: candidate.violations,
+    });
+    let call = ExtenderCall::Preempt {
+        pod: Arc::clone(&pod),
+        candidates: candidates.collect(),
+    };
+    cycle.awaits = Some(Awaited::Victims(position));
+    Flow::Wait(effect([(extender, call)]))
+}
+
 fn effect<'a>(calls: impl IntoIterator<Item = (&'a Arc<Extender>, ExtenderCall)>) -> Effect {
     let requests: Vec<ExtenderRequest> = calls
         .into_iter()
@@ -269,9 +269,11 @@ fn answers(reply: EffectReply) -> [Result<ExtenderAnswer, String>; 1] {
 
 /// One answer for each of the calls that were made, whatever came back.
 fn all_answers(reply: EffectReply, asked: usize) -> Vec<Result<ExtenderAnswer, String>> {
-    let heard = match reply.map(|reply| reply.downcast::<Vec<Result<ExtenderAnswer, String>>>()) {
-        Ok(Ok(answers)) => *answers,
-        Ok(Err(_)) => Vec::new(),
+    let heard = match reply {
+        Ok(reply) => match reply.downcast::<Vec<Result<ExtenderAnswer, String>>>() {
+            Ok(answers) => *answers,
+            Err(_) => Vec::new(),
+        },
         Err(error) => vec![Err(error); asked],
     };
     let missing = std::iter::repeat_with(|| Err(NO_ANSWER.to_owned()));
