@@ -20,6 +20,7 @@ use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 
 mod attempt;
 mod claiming;
+mod confirming;
 mod extending;
 mod membership;
 mod permitting;

@@ -110,7 +110,7 @@ impl Engine {
     }
 
     /// The version of the pod to judge, if it is to be tried at all.
-    fn latest(&self, pod: &Arc<Pod>) -> Result<Arc<Pod>, DropReason> {
+    pub(super) fn latest(&self, pod: &Arc<Pod>) -> Result<Arc<Pod>, DropReason> {
         let latest = self.ledger.pod(&pod.uid).ok_or(DropReason::Gone)?;
         if latest.node_name().is_some() {
             Err(DropReason::Assigned)
@@ -172,7 +172,10 @@ impl Engine {
             Stage::Effects(scope, position) => self.effects(cycle, scope, position, now),
             Stage::Extenders(scope, position) => self.ask_extenders(cycle, scope, position),
             Stage::Sift(scope) => self.sift(cycle, scope, now),
-            Stage::PostFilter => self.post_filter(cycle, now),
+            Stage::PostFilter => {
+                let flow = self.post_filter(cycle, now);
+                self.confirm_plan(cycle, flow, now, out)
+            }
             Stage::AskAboutVictims(position) => ask_about_victims(cycle, position),
             Stage::Victims => self.take_victims(cycle),
             Stage::Rank => self.rank(cycle, now),

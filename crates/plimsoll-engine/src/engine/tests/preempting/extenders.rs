@@ -160,17 +160,112 @@ fn a_failed_extender_ends_preemption_and_one_that_may_fail_is_passed_over() {
     );
 }
 
-#[test]
-fn a_plan_made_while_a_victim_went_is_judged_as_of_before() {
+/// Asks about 500m on the full `n1` or `n2`, and lets something happen before the extender has answered.
+fn while_asked(change: impl FnOnce(&mut Cluster)) -> Cluster {
     let mut cluster = cluster(&[extender("a", false)]);
     ask(&mut cluster, preemptor("500m"));
-    let b = Arc::new(guest("b", "n1", "1", 1).build());
-    cluster.apply(Delta::PodDeleted(b));
-    let diagnosis = end(&mut cluster, preempts(vec![choice("n1", &["b"])]));
-    assert_eq!(
-        chosen(&diagnosis),
-        ("n1", vec!["b"]),
-        "the plan is of before, and its judgement says so"
+    change(&mut cluster);
+    cluster
+}
+
+fn goes(cluster: &mut Cluster, pod: PodBuilder) {
+    cluster.apply(Delta::PodDeleted(Arc::new(pod.build())));
+}
+
+#[test]
+fn nobody_is_evicted_for_a_pod_that_went_while_an_extender_was_asked() {
+    for (change, reason) in [
+        (Delta::PodDeleted as fn(_) -> _, DropReason::Gone),
+        (Delta::PodAdded, DropReason::Assigned),
+    ] {
+        let mut cluster = while_asked(|cluster| {
+            let pod = match reason {
+                DropReason::Assigned => preemptor("500m").on("n2"),
+                _ => preemptor("500m"),
+            };
+            cluster.apply(change(Arc::new(pod.build())));
+        });
+        let step = cluster.resume(preempts(vec![choice("n1", &["b"])]));
+        assert!(
+            matches!(step, Step::Done(Outcome::Dropped(dropped)) if dropped == reason),
+            "{step:?}"
+        );
+    }
+}
+
+#[test]
+fn a_pod_that_needs_no_room_any_more_when_the_extender_has_answered_is_placed() {
+    let mut cluster = while_asked(|cluster| goes(cluster, guest("a", "n1", "1", 1)));
+    let step = cluster.resume(preempts(vec![choice("n1", &["b"])]));
+    let Step::Done(Outcome::Placed(placement)) = step else {
+        panic!("{step:?}")
+    };
+    assert_eq!(placement.node, "n1");
+}
+
+#[test]
+fn a_plan_whose_node_or_victim_went_is_made_anew() {
+    let mut no_node = while_asked(|cluster| {
+        let n1 = node("n1").cpu("2").memory("8Gi").pods(10).build();
+        cluster.apply(Delta::NodeDeleted(Arc::new(n1)));
+    });
+    let (_, asked) = question(no_node.resume(preempts(vec![choice("n1", &["b"])])));
+    assert_eq!(asked, [("n2".into(), vec!["d".to_owned()])]);
+
+    let mut no_victim = while_asked(|cluster| {
+        goes(cluster, guest("b", "n1", "1", 1));
+        cluster.run(guest("e", "n1", "1", 1));
+    });
+    let (_, asked) = question(no_victim.resume(preempts(vec![choice("n1", &["b"])])));
+    assert_eq!(asked[0], ("n1".into(), vec!["e".to_owned()]));
+}
+
+#[test]
+fn a_plan_stands_whatever_happens_elsewhere_while_the_extender_is_asked() {
+    let mut cluster = while_asked(|cluster| goes(cluster, guest("vip", "n2", "0", 1000)));
+    let step = cluster.resume(preempts(vec![choice("n1", &["a"])]));
+    let Step::Done(Outcome::Unschedulable(diagnosis)) = step else {
+        panic!("{step:?}")
+    };
+    assert_eq!(chosen(&diagnosis), ("n1", vec!["a"]));
+    assert!(
+        diagnosis.judged_at < cluster.engine.applied(),
+        "the queue hears of what happened since"
     );
-    assert!(diagnosis.judged_at < cluster.engine.applied());
+}
+
+/// Without a word of extenders about victims the plan has to be the same still.
+#[test]
+fn victims_that_are_needed_no_more_after_a_filtering_extender_has_answered_stay() {
+    let mut config = extender("a", true);
+    config.preempt_verb.clear();
+    config.filter_verb = "filter".to_owned();
+    config.node_cache_capable = true;
+    let extenders = Extender::in_order(&[config], &[]);
+    let profile = profile_with(&FeatureGates::default(), |profile| profile.set_extenders(extenders));
+    let mut cluster = Cluster::with_nodes(profile, &["n1"]);
+    cluster.set_node(node("n2").cpu("4").memory("8Gi").pods(10).build());
+    cluster.run(guest("a", "n1", "1", 1));
+    cluster.run(guest("b", "n1", "1", 1));
+    let pod = Arc::new(preemptor("2").build());
+    cluster.add(&pod);
+    // `n2` alone passes filters, and the extender turns it down for good.
+    let step = cluster.begin(&pod);
+    assert!(matches!(step, Step::Needs(_)), "{step:?}");
+    goes(&mut cluster, guest("a", "n1", "1", 1));
+    let answer = ExtenderAnswer::Filtered {
+        nodes: Vec::new(),
+        failed: Vec::new(),
+        unresolvable: vec![("n2".into(), "no".to_owned())],
+    };
+    let refused = reply(Ok(answer));
+    let step = cluster.resume(refused);
+    assert!(matches!(step, Step::Needs(_)), "the plan would evict both: {step:?}");
+    let answer = ExtenderAnswer::Filtered {
+        nodes: Vec::new(),
+        failed: Vec::new(),
+        unresolvable: vec![("n2".into(), "no".to_owned())],
+    };
+    let diagnosis = end(&mut cluster, reply(Ok(answer)));
+    assert_eq!(chosen(&diagnosis), ("n1", vec!["b"]));
 }
