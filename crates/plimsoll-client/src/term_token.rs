@@ -276,9 +276,9 @@ mod tests {
     #[test]
     fn a_write_made_by_somebody_else_is_open_for_as_long_as_that_may_take() {
         let token = token();
-        drop(token.begin_within(at(101), Duration::from_secs(60)).unwrap());
+        drop(token.begin_within(at(101), Duration::from_mins(1)).unwrap());
         assert_eq!(token.undecided_until(), at(161));
-        assert!(token.begin_within(at(110), Duration::from_secs(60)).is_none());
+        assert!(token.begin_within(at(110), Duration::from_mins(1)).is_none());
     }
 
     #[tokio::test(start_paused = true)]

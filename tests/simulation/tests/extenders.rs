@@ -26,6 +26,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const NEVER: Duration = Duration::from_hours(1000);
 
 type Answer = Result<ExtenderAnswer, String>;
+type Role = Box<dyn Fn(&ExtenderRequest) -> Act + Send>;
 
 /// What the extender does about one call.
 #[derive(Clone)]
@@ -41,7 +42,7 @@ enum Act {
 struct Script {
     server: ApiServer,
     asked: Mutex<Vec<String>>,
-    act: Mutex<Box<dyn Fn(&ExtenderRequest) -> Act + Send>>,
+    act: Mutex<Role>,
     /// What it does goes on when nobody listens any more.
     acting: TaskTracker,
 }
@@ -169,11 +170,11 @@ fn extender(change: impl FnOnce(&mut ExtenderConfig)) -> ExtenderConfig {
 }
 
 fn filters(config: &mut ExtenderConfig) {
-    config.filter_verb = "filter".to_owned();
+    "filter".clone_into(&mut config.filter_verb);
 }
 
 fn binds(config: &mut ExtenderConfig) {
-    config.bind_verb = "bind".to_owned();
+    "bind".clone_into(&mut config.bind_verb);
 }
 
 fn setup(extender: ExtenderConfig, script: &Arc<Script>) -> Setup {

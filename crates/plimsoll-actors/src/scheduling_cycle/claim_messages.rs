@@ -25,19 +25,14 @@ impl SchedulingCycleState {
     fn act_on_one(&mut self, notice: Notice, now: Moment) {
         match notice {
             Notice::SendBinding { claim, pod, node } => {
-                self.asked.insert(claim, now);
-                let trace = TraceContext::of(&pod.uid);
-                let uid = pod.uid.clone();
+                let (uid, node, trace) = (pod.uid.clone(), Arc::from(node.as_str()), TraceContext::of(&pod.uid));
                 let job = WriteJob::Bind {
                     claim,
                     pod,
-                    node: Arc::from(node.as_str()),
+                    node,
                     trace,
                 };
-                // An explanation still under way could otherwise land after the binding and contradict it.
-                if let Some(job) = self.status_writes.after(&uid, job) {
-                    self.workers.dispatch(job);
-                }
+                self.send_binding(claim, &uid, job, now);
             }
             Notice::BindThrough {
                 claim,
@@ -45,19 +40,15 @@ impl SchedulingCycleState {
                 node,
                 extender,
             } => {
-                self.asked.insert(claim, now);
-                let trace = TraceContext::of(&pod.uid);
-                let uid = pod.uid.clone();
+                let (uid, node, trace) = (pod.uid.clone(), Arc::from(node.as_str()), TraceContext::of(&pod.uid));
                 let job = WriteJob::BindThrough {
                     claim,
                     pod,
-                    node: Arc::from(node.as_str()),
+                    node,
                     extender,
                     trace,
                 };
-                if let Some(job) = self.status_writes.after(&uid, job) {
-                    self.workers.dispatch(job);
-                }
+                self.send_binding(claim, &uid, job, now);
             }
             Notice::ExtenderIgnored {
                 pod,
@@ -124,6 +115,14 @@ impl SchedulingCycleState {
                 };
                 self.queue.tell(QueueMessage::Observe(freed, objects));
             }
+        }
+    }
+
+    /// An explanation still under way could otherwise land after the binding and contradict it.
+    fn send_binding(&mut self, claim: ClaimId, pod: &Uid, job: WriteJob, now: Moment) {
+        self.asked.insert(claim, now);
+        if let Some(job) = self.status_writes.after(pod, job) {
+            self.workers.dispatch(job);
         }
     }
 
