@@ -17,6 +17,12 @@ CASES ?= 20000
 SEARCHES ?= 1000
 SEED ?= 0
 JOBS ?= 1
+# Sizes of the clusters in which `make bench-preemption` measures, how many pods need room made, how often each is measured,
+# and whether on the embedded API server instead of the real one.
+NODES ?= 500 5000
+PREEMPTORS ?= 500
+ROUNDS ?= 1
+EMBEDDED ?=
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
 SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
@@ -24,7 +30,7 @@ SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
 .PHONY: help
 help: ## List these targets
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: binary ## Show three replicas at work, the leader killed on stage (KEEP=1 leaves them running)
@@ -87,6 +93,10 @@ oracle-hints: upstream oracle-binary ## The same for what changes of pods and no
 oracle-searches: upstream oracle-binary ## The same for searches for a share of the nodes of large clusters (SEARCHES=1000 SEED=0 JOBS=1)
 	$(ORACLE) --ask searches --cases $(SEARCHES) --seed $(SEED) --jobs $(JOBS)
 
+.PHONY: oracle-preemption
+oracle-preemption: upstream oracle-binary ## The same for whom to evict in crowded clusters (CASES=20000 SEED=0 JOBS=1)
+	$(ORACLE) --ask preemptions --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
+
 .PHONY: bench-decode
 bench-decode: ## Measure reading pods and nodes, with and without keeping the whole of them (docs/extenders.md)
 	cargo bench --package plimsoll-model --bench decode --profile $(PROFILE)
@@ -94,6 +104,11 @@ bench-decode: ## Measure reading pods and nodes, with and without keeping the wh
 .PHONY: bench-queue
 bench-queue: ## Measure push, pop and move with up to a million waiting pods (docs/performance.md)
 	cargo bench --package plimsoll-queue --bench waiting_pods --profile $(PROFILE)
+
+.PHONY: bench-preemption
+bench-preemption: controlplane binary ## Measure preemption against kube-scheduler (NODES="500 5000" PREEMPTORS=500 ROUNDS=1 EMBEDDED=1)
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-preemption -- \
+		--preemptors $(PREEMPTORS) --rounds $(ROUNDS) $(if $(EMBEDDED),--embedded) $(NODES)
 
 # With the scheduler's own features, so that what both are made of is compiled once.
 .PHONY: oracle-binary

@@ -196,7 +196,7 @@ impl SchedulingCycleState {
             },
         );
         self.current = Some(popped);
-        self.decide(trace, now, |engine, notices| engine.begin(&pod, now, notices))
+        self.decide(trace, |engine, notices| engine.begin(&pod, now, notices))
     }
 
     /// Runs a part of the current pod's cycle. A panic in it costs that pod a long backoff and the columns a rebuild,
@@ -204,11 +204,12 @@ impl SchedulingCycleState {
     fn decide(
         &mut self,
         trace: TraceContext,
-        now: Moment,
         part: impl FnOnce(&mut Engine, &mut Vec<Notice>) -> Step,
     ) -> Result<(), ActorProcessingErr> {
         let mut notices = Vec::new();
         let step = catch_unwind(AssertUnwindSafe(|| part(&mut self.engine, &mut notices)));
+        // How long that took is what the histograms of attempts are about.
+        let now = self.clock.now();
         match step {
             Ok(Step::Needs(effect)) => {
                 self.perform(effect, move |reply| CycleMessage::EffectAnswered { reply, trace });
@@ -356,7 +357,7 @@ impl Actor for SchedulingCycle {
             CycleMessage::EffectAnswered { reply, trace } => {
                 trace
                     .span("EffectAnswered")
-                    .in_scope(|| state.decide(trace, now, |engine, notices| engine.resume(reply, now, notices)))?;
+                    .in_scope(|| state.decide(trace, |engine, notices| engine.resume(reply, now, notices)))?;
                 // Changes held back meanwhile are applied now; the next pod may have been waiting for them.
                 state.begin_waiting(now)?;
             }

@@ -16,7 +16,10 @@ async fn every_pod_is_placed_by_the_dice_or_told_that_it_was_unlucky() {
     let bound = |(pod, note): (&String, &String)| note.starts_with(&format!("Successfully assigned default/{pod} to "));
     let placed = told.iter().filter(|told| bound(*told)).count();
     let unlucky = "0/4 nodes are available: 4 node(s) were unlucky.";
-    assert_eq!(told.values().filter(|note| note.starts_with(unlucky)).count(), 10 - placed);
+    assert_eq!(
+        told.values().filter(|note| note.starts_with(unlucky)).count(),
+        10 - placed
+    );
     assert!((1..10).contains(&placed), "{told:?}");
     assert_eq!(random_scheduler::play(7).await.unwrap(), told);
     assert_ne!(random_scheduler::play(8).await.unwrap(), told);

@@ -1,5 +1,8 @@
 //! Pods placed per second, and what each costs.
 
+pub mod preemption;
+pub mod server;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
@@ -69,7 +72,7 @@ pub async fn measure(
     limit: Duration,
 ) -> anyhow::Result<Measured> {
     let client = control_plane.client(&User::admin()).await?;
-    reset(&client).await?;
+    Box::pin(reset(&client)).await?;
     let zone = |i: usize| format!("zone-{}", i % 3);
     let all_nodes = (0..nodes).map(|i| {
         node(&format!("n{i}"))
@@ -118,7 +121,8 @@ fn wall(binds: &[BindRequest]) -> anyhow::Result<Duration> {
     Ok(Duration::from_micros(u64::try_from(last - first)?))
 }
 
-/// Pods are only added here, so the end shows the worst moment; a list is enough of a history.
+/// The end shows the worst moment of each node, so a list is enough of a history. Each node is judged with its own pods:
+/// the judge looks at all pods for each.
 async fn judge_outcome(
     client: &kube::Client,
     binds: &[BindRequest],
@@ -126,26 +130,35 @@ async fn judge_outcome(
     expected: usize,
 ) -> anyhow::Result<Vec<String>> {
     let all = ListParams::default();
-    let nodes = Api::<Node>::all(client.clone()).list(&all).await?;
-    let pods = Api::<Pod>::all(client.clone()).list(&all).await?;
-    let nodes = nodes.items.into_iter().map(|node| {
+    let mut by_node: BTreeMap<String, Vec<(i64, Record)>> = BTreeMap::new();
+    for node in Api::<Node>::all(client.clone()).list(&all).await? {
         let name = node.metadata.name.clone().unwrap_or_default();
-        (0, Record::Node(name, Box::new(node)))
-    });
-    let records: Vec<(i64, Record)> = nodes
-        .chain(
-            pods.items
-                .into_iter()
-                .map(|pod| (0, Record::Pod(pod.key(), Box::new(pod)))),
-        )
-        .collect();
-    let served = &["default-scheduler"];
-    let verdict = invariants::judge(&Evidence {
-        records: &records,
-        binds,
-        programs,
-        served,
-    })?;
+        by_node
+            .entry(name.clone())
+            .or_default()
+            .push((0, Record::Node(name, Box::new(node))));
+    }
+    for pod in Api::<Pod>::all(client.clone()).list(&all).await? {
+        let node = pod.node().unwrap_or_default().to_owned();
+        by_node
+            .entry(node)
+            .or_default()
+            .push((0, Record::Pod(pod.key(), Box::new(pod))));
+    }
+    let judge = |records: &[(i64, Record)], binds: &[BindRequest]| {
+        invariants::judge(&Evidence {
+            records,
+            binds,
+            programs,
+            served: &["default-scheduler"],
+        })
+    };
+    let mut verdict = judge(&[], binds)?;
+    for records in by_node.values() {
+        let of_node = judge(records, &[])?;
+        verdict.bound += of_node.bound;
+        verdict.violations.extend(of_node.violations);
+    }
     ensure!(
         verdict.bound == expected,
         "{} of {expected} pods are bound",

@@ -36,15 +36,19 @@ impl Metrics {
 
     /// The sum of the series of that name which have all these labels; zero when there is none.
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> i64 {
+        #[expect(clippy::cast_possible_truncation, reason = "counts of pods and nodes")]
+        let whole = self.total(name, labels).round() as i64;
+        whole
+    }
+
+    /// The same for what is no whole number, such as seconds.
+    pub fn total(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &Sample| {
             let label = |(key, value): &(&str, &str)| sample.labels.get(*key).is_some_and(|found| found == value);
             labels.iter().all(label)
         };
         let found = self.samples.iter().filter(|sample| sample.name == name && has(sample));
-        let sum: f64 = found.map(|sample| sample.value).sum();
-        #[expect(clippy::cast_possible_truncation, reason = "counts of pods and nodes")]
-        let whole = sum.round() as i64;
-        whole
+        found.map(|sample| sample.value).sum()
     }
 
     /// Attempts so far that placed no pod. (Those that did are counted only when the bind has its answer.)

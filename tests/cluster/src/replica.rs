@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Context;
-use plimsoll_controlplane::{ControlPlane, Process, User, free_port};
+use plimsoll_controlplane::{ControlPlane, Process, Programs, User, free_port};
 
 use crate::binary;
 use crate::metrics::Metrics;
@@ -81,10 +81,13 @@ impl Scheduler {
 
     /// Where the program is on this machine.
     pub fn program(self, control_plane: &ControlPlane) -> anyhow::Result<PathBuf> {
+        self.among(control_plane.programs())
+    }
+
+    pub(crate) fn among(self, programs: &Programs) -> anyhow::Result<PathBuf> {
         match self {
             Self::Plimsoll => binary::plimsoll(),
-            Self::KubeScheduler => control_plane
-                .programs()
+            Self::KubeScheduler => programs
                 .path("kube-scheduler")
                 .context("this machine has no kube-scheduler"),
         }

@@ -8,8 +8,10 @@ use crate::case::Case;
 use crate::search::{SearchAnswer, SearchCase};
 
 mod hints;
+mod preemptions;
 
 pub use hints::{ALLOWED_HINTS, AllowedHint, allowed_hint};
+pub use preemptions::{ALLOWED_PREEMPTIONS, AllowedPreemption, allowed_preemption};
 
 /// An intended difference.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +22,7 @@ pub struct Allowed {
 }
 
 /// Every intended difference.
-pub const ALLOWED: [Allowed; 3] = [
+pub const ALLOWED: [Allowed; 4] = [
     Allowed {
         line: "Sums of requests cannot wrap around.",
         applies: |case, _| sums_wrap(case),
@@ -33,6 +35,10 @@ pub const ALLOWED: [Allowed; 3] = [
         line: WHOLE_PODS,
         applies: |case, _| resizes_whole_pods_behind_their_gate(case, &case.pods),
     },
+    Allowed {
+        line: "Overhead counts once, also on top of a request of the pod as a whole of 10¹⁸ or more.",
+        applies: |case, _| overhead_adds_up(case),
+    },
 ];
 
 const WHOLE_PODS: &str = "Requests of a pod as a whole count whatever the gates `PodLevelResources` and \
@@ -43,6 +49,20 @@ fn resizes_whole_pods_behind_their_gate<'a>(case: &Case, pods: impl IntoIterator
     let resized =
         |pod: &Value| pod["status"]["resources"].is_object() || pod["status"]["allocatedResources"].is_object();
     case.feature_gates.get("InPlacePodLevelResourcesVerticalScaling") == Some(&false) && pods.into_iter().any(resized)
+}
+
+/// Whether some pod has overhead and asks as a whole for so much that the sum of both is written over what it asks for,
+/// each time that they are added up.
+fn overhead_adds_up(case: &Case) -> bool {
+    let huge = |amount: &Value| {
+        amount
+            .as_str()
+            .is_some_and(|amount| amount.trim_end_matches('m').len() > 18)
+    };
+    case.pods.iter().chain([&case.pod]).any(|pod| {
+        let whole = pod["spec"]["resources"]["requests"].as_object();
+        pod["spec"]["overhead"].is_object() && whole.is_some_and(|whole| whole.values().any(huge))
+    })
 }
 
 /// The intended difference that a case shows, if it does.
@@ -160,6 +180,7 @@ mod tests {
         let document = include_str!("../../../docs/differences.md");
         let lines = ALLOWED.iter().map(|allowed| allowed.line);
         let lines = lines.chain(ALLOWED_SEARCHES.iter().map(|allowed| allowed.line));
+        let lines = lines.chain(ALLOWED_PREEMPTIONS.iter().map(|allowed| allowed.line));
         for line in lines.chain(ALLOWED_HINTS.iter().map(|allowed| allowed.line)) {
             assert!(document.contains(&format!("| {line} |")), "{line}");
         }

@@ -38,6 +38,9 @@ pub struct Case {
     /// Stateful sets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stateful_sets: Vec<Value>,
+    /// Disruption budgets.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disruption_budgets: Vec<Value>,
     /// The pod to place.
     pub pod: Value,
 }

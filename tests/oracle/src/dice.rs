@@ -49,6 +49,15 @@ impl Dice {
         }
     }
 
+    /// The same for values.
+    pub(crate) fn seldom_value<T: Copy>(&mut self, chance: usize, usual: &[T], odd: &[T]) -> T {
+        if self.percent(chance) {
+            self.one_of(odd)
+        } else {
+            self.one_of(usual)
+        }
+    }
+
     /// Up to `most` different ones, in their order.
     pub(crate) fn some<'a>(&mut self, most: usize, all: &[&'a str]) -> Vec<&'a str> {
         let wanted = self.below(most + 1);

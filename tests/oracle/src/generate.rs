@@ -7,7 +7,9 @@ use crate::case::Case;
 use crate::dice::Dice;
 
 mod affinity;
+mod budget;
 mod config;
+mod crowded;
 mod image;
 mod labels;
 mod node;
@@ -16,6 +18,7 @@ mod quantity;
 mod spread;
 mod workload;
 
+pub(crate) use crowded::crowded;
 pub(crate) use labels::of_pod as pod_labels;
 use pod::Stage;
 pub(crate) use pod::toleration;
@@ -47,8 +50,7 @@ pub(crate) fn case(seed: u64, number: u64) -> Case {
         add_node(dice, &mut case, &name, shape);
     }
     if dice.percent(3) {
-        // As after a node was deleted and before its pods were.
-        case.pods.push(pod::pod(dice, "stray", Stage::On("gone"), shape));
+        add_stray(dice, &mut case, shape);
     }
     if dice.percent(5) {
         case.pod["status"]["nominatedNodeName"] = json!(format!("n{}", dice.below(shape.nodes + 1)));
@@ -140,6 +142,11 @@ pub(crate) fn another(dice: &mut Dice, name: &str, nodes: usize) -> Value {
         alike: false,
     };
     pod::pod(dice, name, Stage::New, shape)
+}
+
+/// As after a node was deleted and before its pods were.
+fn add_stray(dice: &mut Dice, case: &mut Case, shape: Shape) {
+    case.pods.push(pod::pod(dice, "stray", Stage::On("gone"), shape));
 }
 
 fn add_pods(dice: &mut Dice, case: &mut Case, node: &str, shape: Shape) {

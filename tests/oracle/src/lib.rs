@@ -5,12 +5,14 @@
 //!                                         └──► Question::judge: decoders, engine, plugins ──► answer ──► compare ──► shrink
 //! ```
 //!
-//! There are three questions. A [`Case`] is a cluster that an API server could hold, a configuration and one pod: compared
+//! There are four questions. A [`Case`] is a cluster that an API server could hold, a configuration and one pod: compared
 //! are the verdict on each node (code, reasons, plugin), the nodes that pre-filters leave, raw and normalised scores,
 //! totals, the message users read and the plugins held responsible. A [`HintCase`] is a change of a pod or a node while
 //! a pod waits: compared are the events that it stands for, and by plugin whether it hears of them and what it answers. A
 //! [`SearchCase`] is a large cluster of which a share is looked at: compared are the nodes found and looked at, pod after
-//! pod, and the choice. Whatever differs is a mismatch, save what [`allowed`] lists.
+//! pod, and the choice. A [`PreemptionCase`] is a cluster without room for the pod: compared are, by node, who would have
+//! to go and what of it budgets forbid, the choice, who is told to go, nominations given and taken, and the message.
+//! Whatever differs is a mismatch, save what [`allowed`] lists.
 
 pub mod allowed;
 mod answer;
@@ -22,6 +24,7 @@ mod dice;
 mod generate;
 mod hints;
 mod ours;
+mod preemption;
 mod question;
 mod search;
 mod shrink;
@@ -32,6 +35,7 @@ pub use case::Case;
 pub use compare::{Difference, differences};
 pub use coverage::Verdicts;
 pub use hints::{HintAnswer, HintCase, HintDifference, Hints, hint_differences};
+pub use preemption::{PreemptionAnswer, PreemptionCase, Preemptions, Tried, preemption_differences};
 pub use question::{Comparison, Coverage, Question};
 pub use search::{Search, SearchAnswer, SearchCase, Searches};
 pub use upstream::{Availability, find};

@@ -9,7 +9,8 @@ use plimsoll_config::{FeatureGates, Gate};
 use plimsoll_engine::{Engine, PluginScores, Trial};
 use plimsoll_framework::{Profile, Profiles, Status};
 use plimsoll_model::{
-    Change, Delta, Moment, Pod, Seq, WorkloadKind, decode_namespace, decode_node, decode_pod, decode_workload_selector,
+    Change, Delta, Moment, Pod, Seq, WorkloadKind, decode_disruption_budget, decode_namespace, decode_node, decode_pod,
+    decode_workload_selector,
 };
 use serde_json::Value;
 
@@ -90,6 +91,10 @@ impl Cluster {
                 let new = Some(Arc::new(decode_workload_selector(kind, &bytes(object))?));
                 cluster.tell(Delta::WorkloadSelectorChanged { old: None, new });
             }
+        }
+        for budget in &case.disruption_budgets {
+            let new = Some(Arc::new(decode_disruption_budget(&bytes(budget))?));
+            cluster.tell(Delta::DisruptionBudgetChanged { old: None, new });
         }
         for node in &case.nodes {
             cluster.tell(Delta::NodeAdded(Arc::new(decode_node(&bytes(node))?)));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, ensure};
-use plimsoll_oracle::{Availability, Case, HintCase, Question, SearchCase, campaign, find};
+use plimsoll_oracle::{Availability, Case, HintCase, PreemptionCase, Question, SearchCase, campaign, find};
 
 const SEED: u64 = 1;
 
@@ -60,11 +60,17 @@ fn random_searches_for_a_share_of_the_nodes_find_what_kube_scheduler_finds() -> 
 }
 
 #[test]
+fn random_crowded_clusters_lose_the_pods_that_kube_scheduler_evicts() -> anyhow::Result<()> {
+    compare::<PreemptionCase>("preemptions", 5000)
+}
+
+#[test]
 fn every_object_of_a_case_is_one_that_the_api_server_takes() -> anyhow::Result<()> {
     let Some(program) = upstream()? else { return Ok(()) };
     valid::<Case>(&program, 1000)?;
     valid::<HintCase>(&program, 2000)?;
-    valid::<SearchCase>(&program, 20)
+    valid::<SearchCase>(&program, 20)?;
+    valid::<PreemptionCase>(&program, 1000)
 }
 
 fn valid<Q: Question>(program: &Path, cases: u64) -> anyhow::Result<()> {
@@ -89,4 +95,5 @@ fn a_seed_and_a_number_always_make_the_same_case() {
     check::<Case>();
     check::<HintCase>();
     check::<SearchCase>();
+    check::<PreemptionCase>();
 }

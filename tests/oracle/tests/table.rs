@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use plimsoll_oracle::{Availability, Case, HintCase, Question, SearchCase, campaign, find};
+use plimsoll_oracle::{Availability, Case, HintCase, PreemptionCase, Question, SearchCase, campaign, find};
 use serde_json::{Map, Value};
 
 /// What plugins say of nodes.
@@ -48,6 +48,35 @@ const SEARCHES: &[(&str, &str)] = &[
     ),
 ];
 
+/// Who has to go.
+const PREEMPTIONS: &[(&str, &str)] = &[
+    // Without nodes nobody is asked, and a trial of it has nothing to do.
+    (
+        r#"{"config":{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration","profiles":[{"schedulerName":"default-scheduler"}]},"nodes":[],"pod":{"metadata":{"name":"pod","namespace":"default","resourceVersion":"1","uid":"pod"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"priority":100,"schedulerName":"default-scheduler"}}}"#,
+        r#"{"fitError":"no nodes available to schedule pods","nomination":""}"#,
+    ),
+    // A used-up budget outweighs priority, and a less important pod that is nominated to the node loses that.
+    (
+        r#"{"config":{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration","profiles":[{"schedulerName":"default-scheduler"}]},"nodes":[{"metadata":{"name":"n0","resourceVersion":"1","uid":"n0"},"spec":{},"status":{"allocatable":{"cpu":"1","pods":"10"}}},{"metadata":{"name":"n1","resourceVersion":"1","uid":"n1"},"spec":{},"status":{"allocatable":{"cpu":"1","pods":"10"}}}],"pods":[{"metadata":{"labels":{"app":"web"},"name":"a","namespace":"default","resourceVersion":"1","uid":"a"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"nodeName":"n0","priority":1,"schedulerName":"default-scheduler"}},{"metadata":{"name":"b","namespace":"default","resourceVersion":"1","uid":"b"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"nodeName":"n1","priority":50,"schedulerName":"default-scheduler"}},{"metadata":{"name":"c","namespace":"default","resourceVersion":"1","uid":"c"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"100m"}}}],"priority":10,"schedulerName":"default-scheduler"},"status":{"nominatedNodeName":"n1"}}],"disruptionBudgets":[{"metadata":{"name":"budget","namespace":"default","resourceVersion":"1","uid":"budget"},"spec":{"selector":{"matchLabels":{"app":"web"}}},"status":{"disruptionsAllowed":0}}],"pod":{"metadata":{"name":"pod","namespace":"default","resourceVersion":"1","uid":"pod"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"priority":100,"schedulerName":"default-scheduler"}}}"#,
+        r#"{"best":["n1"],"cleared":["default/c"],"code":"Success","decided":1,"evicted":["b"],"fitError":"0/2 nodes are available: 2 Insufficient cpu.","nomination":"n1","tried":{"n0":{"before":"Insufficient cpu","code":"Success","lower":1,"victims":["a"],"violations":1},"n1":{"before":"Insufficient cpu","code":"Success","lower":1,"victims":["b"]}}}"#,
+    ),
+    // As many victims here as there, and as important the first: the sum of priorities decides, not the start times.
+    (
+        r#"{"config":{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration","profiles":[{"schedulerName":"default-scheduler"}]},"nodes":[{"metadata":{"name":"n0","resourceVersion":"1","uid":"n0"},"spec":{},"status":{"allocatable":{"cpu":"1","pods":"10"}}},{"metadata":{"name":"n1","resourceVersion":"1","uid":"n1"},"spec":{},"status":{"allocatable":{"cpu":"1","pods":"10"}}}],"pods":[{"metadata":{"name":"a","namespace":"default","resourceVersion":"1","uid":"a"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"400m"}}}],"nodeName":"n0","priority":50,"schedulerName":"default-scheduler"},"status":{"startTime":"2026-01-01T00:00:05Z"}},{"metadata":{"name":"b","namespace":"default","resourceVersion":"1","uid":"b"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"400m"}}}],"nodeName":"n0","priority":50,"schedulerName":"default-scheduler"},"status":{"startTime":"2026-01-01T00:00:06Z"}},{"metadata":{"name":"c","namespace":"default","resourceVersion":"1","uid":"c"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"200m"}}}],"nodeName":"n0","priority":99,"schedulerName":"default-scheduler"}},{"metadata":{"name":"d","namespace":"default","resourceVersion":"1","uid":"d"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"400m"}}}],"nodeName":"n1","priority":50,"schedulerName":"default-scheduler"},"status":{"startTime":"2026-01-01T00:00:01Z"}},{"metadata":{"name":"e","namespace":"default","resourceVersion":"1","uid":"e"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"400m"}}}],"nodeName":"n1","priority":10,"schedulerName":"default-scheduler"},"status":{"startTime":"2026-01-01T00:00:02Z"}},{"metadata":{"name":"f","namespace":"default","resourceVersion":"1","uid":"f"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"200m"}}}],"nodeName":"n1","priority":99,"schedulerName":"default-scheduler"}}],"pod":{"metadata":{"name":"pod","namespace":"default","resourceVersion":"1","uid":"pod"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"800m"}}}],"priority":100,"schedulerName":"default-scheduler"}}}"#,
+        r#"{"best":["n1"],"code":"Success","decided":3,"evicted":["d","e"],"fitError":"0/2 nodes are available: 2 Insufficient cpu.","nomination":"n1","tried":{"n0":{"before":"Insufficient cpu","code":"Success","lower":3,"victims":["a","b"]},"n1":{"before":"Insufficient cpu","code":"Success","lower":3,"victims":["d","e"]}}}"#,
+    ),
+    // A victim of the lowest priority adds nothing to the sum: the number of victims decides.
+    (
+        r#"{"config":{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration","profiles":[{"schedulerName":"default-scheduler"}]},"nodes":[{"metadata":{"name":"n0","resourceVersion":"1","uid":"n0"},"spec":{},"status":{"allocatable":{"cpu":"1","pods":"10"}}},{"metadata":{"name":"n1","resourceVersion":"1","uid":"n1"},"spec":{},"status":{"allocatable":{"cpu":"1","pods":"10"}}}],"pods":[{"metadata":{"name":"a","namespace":"default","resourceVersion":"1","uid":"a"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"nodeName":"n0","priority":50,"schedulerName":"default-scheduler"}},{"metadata":{"name":"b","namespace":"default","resourceVersion":"1","uid":"b"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"500m"}}}],"nodeName":"n1","priority":50,"schedulerName":"default-scheduler"}},{"metadata":{"name":"c","namespace":"default","resourceVersion":"1","uid":"c"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"500m"}}}],"nodeName":"n1","priority":-2147483648,"schedulerName":"default-scheduler"}}],"pod":{"metadata":{"name":"pod","namespace":"default","resourceVersion":"1","uid":"pod"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"priority":100,"schedulerName":"default-scheduler"}}}"#,
+        r#"{"best":["n0"],"code":"Success","decided":4,"evicted":["a"],"fitError":"0/2 nodes are available: 2 Insufficient cpu.","nomination":"n0","tried":{"n0":{"before":"Insufficient cpu","code":"Success","lower":1,"victims":["a"]},"n1":{"before":"Insufficient cpu","code":"Success","lower":2,"victims":["b","c"]}}}"#,
+    ),
+    // While a victim is going, nobody else is told to go.
+    (
+        r#"{"config":{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration","profiles":[{"schedulerName":"default-scheduler"}]},"nodes":[{"metadata":{"name":"n0","resourceVersion":"1","uid":"n0"},"spec":{},"status":{"allocatable":{"cpu":"1","pods":"10"}}},{"metadata":{"name":"n1","resourceVersion":"1","uid":"n1"},"spec":{},"status":{"allocatable":{"cpu":"1","pods":"10"}}}],"pods":[{"metadata":{"deletionTimestamp":"2026-01-02T00:00:00Z","name":"a","namespace":"default","resourceVersion":"1","uid":"a"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"nodeName":"n0","priority":1,"schedulerName":"default-scheduler"},"status":{"conditions":[{"reason":"PreemptionByScheduler","status":"True","type":"DisruptionTarget"}]}},{"metadata":{"name":"b","namespace":"default","resourceVersion":"1","uid":"b"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"nodeName":"n1","priority":1,"schedulerName":"default-scheduler"}}],"pod":{"metadata":{"name":"pod","namespace":"default","resourceVersion":"1","uid":"pod"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],"priority":100,"schedulerName":"default-scheduler"},"status":{"nominatedNodeName":"n0"}}}"#,
+        r#"{"code":"Unschedulable","fitError":"0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to a terminating pod on the nominated node.","text":"no new claims to deallocate, preemption: not eligible due to a terminating pod on the nominated node."}"#,
+    ),
+];
+
 fn rows<Q: Question>(table: &[(&str, &str)]) -> anyhow::Result<Vec<(Q, Q::Answer)>> {
     let row = |(case, upstream): &(&str, &str)| Ok((serde_json::from_str(case)?, serde_json::from_str(upstream)?));
     table.iter().map(row).collect()
@@ -70,7 +99,8 @@ fn ours_are_upstreams<Q: Question>(table: &[(&str, &str)]) -> anyhow::Result<()>
 fn cases_that_once_differed_do_so_no_more() -> anyhow::Result<()> {
     ours_are_upstreams::<Case>(VERDICTS)?;
     ours_are_upstreams::<HintCase>(HINTS)?;
-    ours_are_upstreams::<SearchCase>(SEARCHES)
+    ours_are_upstreams::<SearchCase>(SEARCHES)?;
+    ours_are_upstreams::<PreemptionCase>(PREEMPTIONS)
 }
 
 fn upstream_says_so<Q: Question>(program: &Path, table: &[(&str, &str)]) -> anyhow::Result<()> {
@@ -94,5 +124,6 @@ fn the_table_has_upstreams_own_answers() -> anyhow::Result<()> {
     };
     upstream_says_so::<Case>(&program, VERDICTS)?;
     upstream_says_so::<HintCase>(&program, HINTS)?;
-    upstream_says_so::<SearchCase>(&program, SEARCHES)
+    upstream_says_so::<SearchCase>(&program, SEARCHES)?;
+    upstream_says_so::<PreemptionCase>(&program, PREEMPTIONS)
 }

@@ -20,13 +20,17 @@ type bench struct {
 	client   *fake.Clientset
 	recorder *metrics.MetricAsyncRecorder
 	gates    map[string]bool
+	// cleared are the pods that lost their nomination in this case.
+	cleared []string
 }
 
 func newBench() *bench {
-	return &bench{
+	made := &bench{
 		client:   fake.NewSimpleClientset(),
 		recorder: metrics.NewMetricsAsyncRecorder(1, time.Hour, make(chan struct{})),
 	}
+	made.client.PrependReactor("patch", "pods", made.noteCleared)
+	return made
 }
 
 // An answerer answers one line.

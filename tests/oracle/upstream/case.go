@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 )
 
 // A testCase is a cluster as the API server holds it, and one pod to place.
@@ -22,6 +23,7 @@ type testCase struct {
 	ReplicationControllers []*corev1.ReplicationController `json:"replicationControllers"`
 	ReplicaSets            []*appsv1.ReplicaSet            `json:"replicaSets"`
 	StatefulSets           []*appsv1.StatefulSet           `json:"statefulSets"`
+	DisruptionBudgets      []*policyv1.PodDisruptionBudget `json:"disruptionBudgets"`
 
 	// Pod is the one to place.
 	Pod *corev1.Pod `json:"pod"`

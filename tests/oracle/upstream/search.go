@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -49,7 +50,7 @@ func (b *bench) search(ctx context.Context, line []byte) (any, error) {
 	if err := b.setGates(given.Cluster.FeatureGates); err != nil {
 		return nil, err
 	}
-	sched, err := b.scheduler(ctx, &given.Cluster)
+	sched, err := b.scheduler(ctx, &given.Cluster, func(informers.SharedInformerFactory) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -64,14 +65,18 @@ func (b *bench) search(ctx context.Context, line []byte) (any, error) {
 	return result, nil
 }
 
-// scheduler is kube-scheduler itself, with the cluster in its cache and nothing running.
-func (b *bench) scheduler(ctx context.Context, given *testCase) (*scheduler.Scheduler, error) {
+// scheduler is kube-scheduler itself, with the cluster in its cache, what else there is in its listers, and nothing
+// running.
+func (b *bench) scheduler(ctx context.Context, given *testCase, fillOthers func(informers.SharedInformerFactory) error) (*scheduler.Scheduler, error) {
 	decoded, err := decodeConfig(given.Config)
 	if err != nil {
 		return nil, err
 	}
 	factory := scheduler.NewInformerFactory(b.client, 0)
 	if err := fillListers(factory, given); err != nil {
+		return nil, err
+	}
+	if err := fillOthers(factory); err != nil {
 		return nil, err
 	}
 	sched, err := scheduler.New(ctx, b.client, factory, nil,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
@@ -13,12 +14,15 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install"
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
 )
 
 // onAtServer lets pods ask for what only newer nodes support.
 const onAtServer = "UserNamespacesHostNetworkSupport"
 
-// validate tells whether the API server would take the nodes, pods and namespaces of a case.
+// validate tells whether the API server would take the nodes, pods, namespaces and budgets of a case.
 func (b *bench) validate(_ context.Context, line []byte) (any, error) {
 	var given testCase
 	if err := json.Unmarshal(line, &given); err != nil {
@@ -44,6 +48,15 @@ func (b *bench) validate(_ context.Context, line []byte) (any, error) {
 		internal := &core.Namespace{}
 		problems = append(problems, converted(namespace, internal)...)
 		problems = append(problems, validation.ValidateNamespace(internal)...)
+	}
+	for _, budget := range given.DisruptionBudgets {
+		internal := &policy.PodDisruptionBudget{}
+		problems = append(problems, converted(budget, internal)...)
+		// A budget keeps a selector that was taken before its values were looked at.
+		options := policyvalidation.PodDisruptionBudgetValidationOptions{AllowInvalidLabelValueInSelector: true}
+		problems = append(problems, policyvalidation.ValidatePodDisruptionBudget(internal, options)...)
+		problems = append(problems, policyvalidation.ValidatePodDisruptionBudgetStatusUpdate(
+			internal.Status, policy.PodDisruptionBudgetStatus{}, field.NewPath("status"), policyv1.SchemeGroupVersion)...)
 	}
 	for _, pod := range append(given.Pods, given.Pod) {
 		problems = append(problems, validatePod(pod)...)

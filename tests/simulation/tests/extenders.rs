@@ -26,7 +26,6 @@ const SECOND: Duration = Duration::from_secs(1);
 const NEVER: Duration = Duration::from_hours(1000);
 
 type Answer = Result<ExtenderAnswer, String>;
-type Role = Box<dyn Fn(&ExtenderRequest) -> Act + Send>;
 
 /// What the extender does about one call.
 #[derive(Clone)]
@@ -38,11 +37,13 @@ enum Act {
     Bind(Duration, Duration, Answer),
 }
 
+type Action = Box<dyn Fn(&ExtenderRequest) -> Act + Send>;
+
 /// An extender that does what the test says, and notes what it was asked.
 struct Script {
     server: ApiServer,
     asked: Mutex<Vec<String>>,
-    act: Mutex<Role>,
+    act: Mutex<Action>,
     /// What it does goes on when nobody listens any more.
     acting: TaskTracker,
 }

@@ -80,6 +80,10 @@ pub(super) enum Finding {
 /// | read | on its way out | done |
 /// | read | there | the step again later |
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what is known of a victim, each thing by itself"
+)]
 pub(super) struct Eviction {
     /// The newest object seen.
     pub(super) victim: Arc<Pod>,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use compact_str::CompactString;
 use plimsoll_client::{BindReply, PatchReply, PodRead};
 use plimsoll_engine::{Claim, ClaimId, ClaimState, Notice};
 use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventObjects, EventResource, Extender};
@@ -25,7 +26,7 @@ impl SchedulingCycleState {
     fn act_on_one(&mut self, notice: Notice, now: Moment) {
         match notice {
             Notice::SendBinding { claim, pod, node } => {
-                let (uid, node, trace) = (pod.uid.clone(), Arc::from(node.as_str()), TraceContext::of(&pod.uid));
+                let (uid, trace, node) = (pod.uid.clone(), TraceContext::of(&pod.uid), Arc::from(node.as_str()));
                 let job = WriteJob::Bind {
                     claim,
                     pod,
@@ -40,7 +41,7 @@ impl SchedulingCycleState {
                 node,
                 extender,
             } => {
-                let (uid, node, trace) = (pod.uid.clone(), Arc::from(node.as_str()), TraceContext::of(&pod.uid));
+                let (uid, trace, node) = (pod.uid.clone(), TraceContext::of(&pod.uid), Arc::from(node.as_str()));
                 let job = WriteJob::BindThrough {
                     claim,
                     pod,
@@ -105,25 +106,28 @@ impl SchedulingCycleState {
             Notice::Activate { pods } => {
                 self.queue.tell(QueueMessage::Activate(pods));
             }
-            Notice::Released { pod, node } => {
-                let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
-                let mut placed = Pod::clone(&pod);
-                placed.spec.node_name = Some(node);
-                let objects = EventObjects::Pod {
-                    old: Some(Arc::new(placed)),
-                    new: None,
-                };
-                self.queue.tell(QueueMessage::Observe(freed, objects));
-            }
+            Notice::Released { pod, node } => self.tell_of_room(&pod, node),
         }
     }
 
-    /// An explanation still under way could otherwise land after the binding and contradict it.
-    fn send_binding(&mut self, claim: ClaimId, pod: &Uid, job: WriteJob, now: Moment) {
+    fn send_binding(&mut self, claim: ClaimId, uid: &Uid, job: WriteJob, now: Moment) {
         self.asked.insert(claim, now);
-        if let Some(job) = self.status_writes.after(pod, job) {
+        // An explanation still under way could otherwise land after the binding and contradict it.
+        if let Some(job) = self.status_writes.after(uid, job) {
             self.workers.dispatch(job);
         }
+    }
+
+    /// A claim's end is to waiting pods what the deletion of a placed pod is.
+    fn tell_of_room(&self, pod: &Pod, node: CompactString) {
+        let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
+        let mut placed = Pod::clone(pod);
+        placed.spec.node_name = Some(node);
+        let objects = EventObjects::Pod {
+            old: Some(Arc::new(placed)),
+            new: None,
+        };
+        self.queue.tell(QueueMessage::Observe(freed, objects));
     }
 
     pub(super) fn settle(&self, pod: &Pod, outcome: QueueOutcome) {

@@ -51,7 +51,7 @@ async fn ten_thousand_calls_with_faults_lose_no_pod() {
     let mut memory = Vec::new();
     while calls(&world) < CALLS {
         for _ in 0..PODS_AT_ONCE {
-            world.create(&format!("p{created}"), requesting(json!({ "cpu": "1m" })));
+            world.create(&format!("p{created}"), &requesting(&json!({ "cpu": "1m" })));
             created += 1;
         }
         world

@@ -14,12 +14,12 @@ async fn pods_go_where_the_extender_wants_them_and_are_told_why_they_do_not() {
     );
     for index in 0..5 {
         let name = format!("wanted-{index}");
-        world.create(&name, requesting(json!({ "cpu": "100m" })));
+        world.create(&name, &requesting(&json!({ "cpu": "100m" })));
         assert_eq!(world.node_of(&name).await, "n2");
     }
     let rules = json!({ "reject": { "n0": "too warm", "n1": "too warm" }, "never": { "n2": "too far" } });
     world.python.rules(&rules).unwrap();
-    world.create("unwanted", requesting(json!({ "cpu": "100m" })));
+    world.create("unwanted", &requesting(&json!({ "cpu": "100m" })));
     let (reason, message) = world.told("unwanted", "too warm").await;
     assert_eq!(reason, "Unschedulable");
     assert!(
@@ -45,7 +45,7 @@ async fn whole_nodes_go_to_an_extender_that_does_not_know_them() {
         .rules(&json!({ "reject": { "n0": "no", "n2": "no" } }))
         .unwrap();
     world.schedule("- {urlPrefix: URL, filterVerb: filter}");
-    world.create("a", requesting(json!({ "cpu": "100m" })));
+    world.create("a", &requesting(&json!({ "cpu": "100m" })));
     assert_eq!(world.node_of("a").await, "n1");
     let report = world.python.report().unwrap();
     let sent: serde_json::Value = serde_json::from_str(report["requests"][0]["body"].as_str().unwrap()).unwrap();
@@ -57,7 +57,7 @@ async fn whole_nodes_go_to_an_extender_that_does_not_know_them() {
 async fn an_extender_binds_and_a_binding_that_failed_is_made_good() {
     let Some(mut world) = World::start(2).await else { return };
     world.schedule("- {urlPrefix: URL, bindVerb: bind, nodeCacheCapable: true, httpTimeout: 2s}");
-    world.create("plain", requesting(json!({ "cpu": "100m" })));
+    world.create("plain", &requesting(&json!({ "cpu": "100m" })));
     world.node_of("plain").await;
     assert_eq!(world.python.report().unwrap()["bound"], 1, "the extender did it");
 
@@ -67,7 +67,7 @@ async fn an_extender_binds_and_a_binding_that_failed_is_made_good() {
     {
         world.python.script("bind", &[fault]).unwrap();
         let name = format!("failed-{index}");
-        world.create(&name, requesting(json!({ "cpu": "100m" })));
+        world.create(&name, &requesting(&json!({ "cpu": "100m" })));
         world.node_of(&name).await;
     }
     for pod in world.pods() {
@@ -83,7 +83,7 @@ async fn one_that_may_fail_stops_nobody_and_one_that_may_not_is_told_of() {
         "- {urlPrefix: 'http://127.0.0.1:1', filterVerb: filter, nodeCacheCapable: true, ignorable: true}\n\
          - {urlPrefix: URL, filterVerb: filter, nodeCacheCapable: true}",
     );
-    world.create("a", requesting(json!({ "cpu": "100m" })));
+    world.create("a", &requesting(&json!({ "cpu": "100m" })));
     let (reason, message) = world.told("a", "code 500").await;
     let url = world.python.url();
     assert_eq!(reason, "SchedulerError");
@@ -107,14 +107,14 @@ async fn an_extender_is_asked_about_its_own_resources_alone() {
     );
     for index in 0..4 {
         let name = format!("plain-{index}");
-        world.create(&name, requesting(json!({ "cpu": "100m" })));
+        world.create(&name, &requesting(&json!({ "cpu": "100m" })));
         world.node_of(&name).await;
     }
     assert_eq!(world.python.report().unwrap()["calls"]["filter"], 0);
     // No node offers the resource, and the scheduler does not mind.
     let spec = json!({ "containers": [{ "resources": {
         "requests": { "example.com/licence": "1" }, "limits": { "example.com/licence": "1" } } }] });
-    world.create("licensed", spec);
+    world.create("licensed", &spec);
     assert_eq!(world.node_of("licensed").await, "n2");
     assert_eq!(world.python.report().unwrap()["calls"]["filter"], 1);
 }
@@ -128,17 +128,17 @@ async fn an_extender_has_a_say_in_whom_to_evict() {
             "- {{urlPrefix: URL, preemptVerb: preempt, nodeCacheCapable: {capable}}}"
         ));
         for name in ["low-0", "low-1"] {
-            let mut spec = requesting(json!({ "cpu": "4" }));
+            let mut spec = requesting(&json!({ "cpu": "4" }));
             spec["terminationGracePeriodSeconds"] = 0.into();
-            world.create(name, spec);
+            world.create(name, &spec);
             world.node_of(name).await;
         }
         let on_n0 = world.pods().into_iter().find(|pod| node(pod) == Some("n0")).unwrap();
         let class = json!({ "metadata": { "name": "high" }, "value": 1000 });
         world.server.create(priority_classes(), "", class).unwrap();
-        let mut spec = requesting(json!({ "cpu": "4" }));
+        let mut spec = requesting(&json!({ "cpu": "4" }));
         spec["priorityClassName"] = "high".into();
-        world.create("high", spec);
+        world.create("high", &spec);
         assert_eq!(world.node_of("high").await, "n1", "nodeCacheCapable: {capable}");
         let spared = on_n0["metadata"]["name"].as_str().unwrap();
         assert_eq!(node(&world.pod(spared).unwrap()), Some("n0"));

@@ -83,7 +83,7 @@ impl World {
         self.folder.join(format!("replica-{number}.log"))
     }
 
-    pub(crate) fn create(&self, name: &str, spec: Value) {
+    pub(crate) fn create(&self, name: &str, spec: &Value) {
         let mut pod = json!({ "metadata": { "name": name }, "spec": spec });
         pod["spec"]["containers"][0]["name"] = "c".into();
         pod["spec"]["containers"][0]["image"] = "i".into();
@@ -197,6 +197,6 @@ pub(crate) fn explanation(pod: &Value) -> Option<(String, String)> {
 }
 
 /// A container that requests this much.
-pub(crate) fn requesting(requests: Value) -> Value {
+pub(crate) fn requesting(requests: &Value) -> Value {
     json!({ "containers": [{ "resources": { "requests": requests, "limits": {} } }] })
 }

@@ -6,10 +6,13 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use plimsoll_controlplane::User;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 use tokio::time::Instant;
@@ -19,6 +22,9 @@ use crate::fixtures::{PodFixture, pod, priority_class};
 
 /// The controller that keeps the status of disruption budgets.
 const DISRUPTION: &str = "disruption-controller";
+
+/// The role by which schedulers may evict.
+const EVICTIONS: &str = "plimsoll-evictions";
 
 impl Cluster<'_> {
     /// Creates a `PriorityClass` for each number, for [`PodFixture::priority`].
@@ -105,6 +111,38 @@ impl Cluster<'_> {
         }
     }
 
+    /// Lets schedulers evict pods, which the API server's own role for them does not, and waits until that counts.
+    pub async fn allow_evictions(&self) -> anyhow::Result<()> {
+        self.create::<ClusterRole>(json!({
+            "metadata": { "name": EVICTIONS },
+            "rules": [{ "apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"] }],
+        }))
+        .await?;
+        let scheduler = User::scheduler(0).name;
+        self.create::<ClusterRoleBinding>(json!({
+            "metadata": { "name": EVICTIONS },
+            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": EVICTIONS },
+            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": scheduler }],
+        }))
+        .await?;
+        let question: SubjectAccessReview = serde_json::from_value(json!({ "spec": {
+            "user": scheduler,
+            "resourceAttributes": {
+                "namespace": self.namespace(), "resource": "pods", "subresource": "eviction", "verb": "create",
+            },
+        } }))?;
+        let (reviews, deadline) = (Api::all(self.client.clone()), Instant::now() + PROMPT);
+        let allowed = |answer: SubjectAccessReview| answer.status.is_some_and(|status| status.allowed);
+        while !allowed(reviews.create(&PostParams::default(), &question).await?) {
+            ensure!(
+                Instant::now() < deadline,
+                "schedulers do not come to be allowed to evict"
+            );
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(())
+    }
+
     /// Creates a `ReplicaSet` of so many pods with the label, and returns its UID. Nobody makes the pods.
     pub async fn create_replica_set(
         &self,
@@ -155,6 +193,13 @@ pub(super) async fn reset(client: &kube::Client) -> anyhow::Result<()> {
             classes.delete(&name, &DeleteParams::default()).await?;
         }
     }
+    let evictions = ListParams::default().fields(&format!("metadata.name={EVICTIONS}"));
+    Api::<ClusterRoleBinding>::all(client.clone())
+        .delete_collection(&DeleteParams::default(), &evictions)
+        .await?;
+    Api::<ClusterRole>::all(client.clone())
+        .delete_collection(&DeleteParams::default(), &evictions)
+        .await?;
     delete_each::<PodDisruptionBudget>(client).await?;
     delete_each::<ReplicaSet>(client).await
 }

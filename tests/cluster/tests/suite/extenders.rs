@@ -189,7 +189,7 @@ async fn asked_by(
     let asked = recorder.first_of_each(CALLS, LIMIT).await;
     let explained = |state: &plimsoll_cluster::State| {
         let why = |name| state.pod(name).and_then(PodFacts::why_pending).map(drop);
-        why("scored").and(why("crowded"))
+        why("scored").and_then(|()| why("crowded"))
     };
     cluster
         .history()

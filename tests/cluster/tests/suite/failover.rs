@@ -7,9 +7,10 @@ use plimsoll_cluster::fixtures::{node, pod};
 use plimsoll_cluster::{Cluster, Election, Scheduler, State, suite};
 
 /// Long enough for a lease of six seconds to run out and be taken, twice.
-const TAKE_OVER: Duration = Duration::from_secs(40);
+pub(crate) const TAKE_OVER: Duration = Duration::from_secs(40);
 
-async fn until_led(cluster: &Cluster<'_>, holders: usize) -> anyhow::Result<()> {
+/// Waits until the lease has been taken that many times and is held.
+pub(crate) async fn until_led(cluster: &Cluster<'_>, holders: usize) -> anyhow::Result<()> {
     let held = |state: &State| {
         let led = state.holders.iter().filter(|holder| !holder.is_empty()).count();
         (led >= holders && state.holder().is_some()).then_some(())
@@ -21,7 +22,7 @@ async fn until_led(cluster: &Cluster<'_>, holders: usize) -> anyhow::Result<()> 
 }
 
 /// The place of the replica that bound the pod called `name`.
-async fn binder(cluster: &mut Cluster<'_>, name: &str) -> anyhow::Result<usize> {
+pub(crate) async fn binder(cluster: &mut Cluster<'_>, name: &str) -> anyhow::Result<usize> {
     let group = cluster.bind_of(name).await?.group;
     let at = cluster
         .replicas()

@@ -10,6 +10,7 @@ mod helping_changes;
 mod measurement;
 mod outages;
 mod placement;
+mod preemption;
 mod races;
 mod reload;
 mod unbuilt;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Parser, ValueEnum};
-use plimsoll_oracle::{Availability, Case, HintCase, Question, SearchCase, campaign, find};
+use plimsoll_oracle::{Availability, Case, HintCase, PreemptionCase, Question, SearchCase, campaign, find};
 
 /// Compares Plimsoll's plugins with kube-scheduler's own on random clusters.
 #[derive(Debug, Parser)]
@@ -42,6 +42,8 @@ enum Ask {
     Hints,
     /// Which nodes are found when a share of them is looked at.
     Searches,
+    /// Who has to go for a pod that finds no node.
+    Preemptions,
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -50,6 +52,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Ask::Verdicts => run::<Case>(&arguments),
         Ask::Hints => run::<HintCase>(&arguments),
         Ask::Searches => run::<SearchCase>(&arguments),
+        Ask::Preemptions => run::<PreemptionCase>(&arguments),
     }
 }
 

@@ -76,6 +76,47 @@ pub(super) fn add_profiles(dice: &mut Dice, case: &mut Case, nodes: usize) {
     case.pod["spec"]["schedulerName"] = profiles[chosen]["schedulerName"].clone();
 }
 
+/// Configures what happens to a pod that finds no node, mostly as it is by default.
+pub(super) fn preempting(dice: &mut Dice, case: &mut Case) {
+    if dice.percent(30) {
+        case.feature_gates.insert("SchedulerAsyncPreemption".to_owned(), false);
+    }
+    if dice.percent(50) {
+        let name = case.pod["spec"]["schedulerName"].clone();
+        case.config["profiles"] = json!([{ "schedulerName": name }]);
+    }
+    for profile in case.config["profiles"].as_array_mut().into_iter().flatten() {
+        let bare = profile["plugins"]["multiPoint"]["disabled"][0]["name"] == "*";
+        if let Some(set) = post_filters(dice, bare) {
+            profile["plugins"]["postFilter"] = set;
+        }
+        if dice.percent(10) {
+            let args = json!({
+                "minCandidateNodesPercentage": dice.one_of(&[0, 1, 10, 50, 100]),
+                "minCandidateNodesAbsolute": dice.one_of(&[20, 100, 1000]),
+            });
+            let entry = json!({ "name": "DefaultPreemption", "args": args });
+            match &mut profile["pluginConfig"] {
+                Value::Array(entries) => entries.push(entry),
+                absent => *absent = json!([entry]),
+            }
+        }
+    }
+}
+
+/// Who is asked when no node will do; `bare` when nobody is without being named.
+fn post_filters(dice: &mut Dice, bare: bool) -> Option<Value> {
+    let preemption = &["DefaultPreemption"][..];
+    match dice.below(100) {
+        _ if bare && dice.percent(85) => Some(json!({ "enabled": named(preemption) })),
+        0..3 => Some(json!({ "disabled": named(&["*"]) })),
+        3..5 => Some(json!({ "disabled": named(preemption) })),
+        5..20 => Some(json!({ "disabled": named(&["DynamicResources"]) })),
+        20..25 => Some(json!({ "disabled": named(&["*"]), "enabled": named(preemption) })),
+        _ => None,
+    }
+}
+
 fn profile(dice: &mut Dice, name: &str, nodes: usize) -> Value {
     let mut profile = json!({ "schedulerName": name });
     if dice.percent(30) {

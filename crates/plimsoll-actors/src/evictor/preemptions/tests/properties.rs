@@ -203,7 +203,7 @@ impl Office {
             return;
         }
         let (uid, request) = self.desk.asked.remove(at % self.desk.asked.len());
-        let answer = if request.withdrawn.is_cancelled() && kind % 2 == 0 {
+        let answer = if request.withdrawn.is_cancelled() && kind.is_multiple_of(2) {
             match request.what {
                 What::Mark(_) => Answer::Marked(PatchReply::NotSent(NotSent::Withdrawn)),
                 What::Read => answer(&request.what, &request.victim, kind),
