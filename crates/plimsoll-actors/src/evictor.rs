@@ -5,6 +5,7 @@ mod eviction;
 mod preemptions;
 mod request;
 
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -24,7 +25,6 @@ use crate::alarm::Alarm;
 use crate::event_recorder::{PodEvent, RecorderMessage};
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
-use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
 
 use self::request::Request;
@@ -43,6 +43,8 @@ pub enum EvictorMessage {
     Preempt {
         /// What to do.
         plan: Box<PreemptionPlan>,
+        /// The plan's number: what is said of it later carries it.
+        number: u64,
         /// Victims that the cycle has turned away in memory.
         rejected: Vec<Uid>,
         /// The preemptor's trace.
@@ -98,8 +100,6 @@ pub struct EvictorArguments {
     pub mailbox: Mailbox<EvictorMessage>,
     /// Whose pods it makes room for.
     pub cycle: Mailbox<CycleMessage>,
-    /// Where preemptors wait.
-    pub queue: Mailbox<QueueMessage>,
     /// Who tells users.
     pub recorder: Mailbox<RecorderMessage>,
     /// Requests about pods.
@@ -119,6 +119,8 @@ pub struct EvictorArguments {
 /// `DisruptionTarget` condition; a victim that was only marked is an ordinary pod to it.
 pub struct EvictorState {
     preemptions: Preemptions,
+    /// The newest plan of each preemptor.
+    numbers: BTreeMap<Uid, u64>,
     parts: EvictorArguments,
     in_flight: usize,
     draining: Option<oneshot::Sender<()>>,
@@ -128,11 +130,12 @@ pub struct EvictorState {
 }
 
 impl EvictorState {
-    fn begin(&mut self, plan: &PreemptionPlan, rejected: &[Uid], now: Moment, said: &mut Vec<Said>) {
+    fn begin(&mut self, (plan, number): (&PreemptionPlan, u64), rejected: &[Uid], now: Moment, said: &mut Vec<Said>) {
         tracing::info!(
             preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(), rejected = rejected.len(),
             "Start the preemption"
         );
+        self.numbers.insert(plan.preemptor.uid.clone(), number);
         self.preemptions.open(plan, rejected, now, said);
     }
 
@@ -173,7 +176,10 @@ impl EvictorState {
                         });
                     }
                 }
-                Said::Going(preemptor) => self.release(preemptor, Release::Quietly),
+                Said::Going(preemptor) => {
+                    let plan = self.number_of(&preemptor);
+                    self.parts.cycle.tell(CycleMessage::VictimsGoing { preemptor, plan });
+                }
                 Said::Over {
                     preemptor,
                     asynchronous,
@@ -182,20 +188,29 @@ impl EvictorState {
                     spared,
                 } => {
                     self.parts.metrics.preemption().ended(ending.as_str());
-                    // The cycle first: what it knows by then counts when the preemptor is tried.
-                    self.parts.cycle.tell(CycleMessage::PreemptionOver { named, spared });
-                    match ending {
-                        Ending::Failed if asynchronous => self.release(preemptor, Release::AtOnce),
-                        Ending::Done | Ending::NotNeeded => self.release(preemptor, Release::AfterBackoff),
-                        Ending::Failed | Ending::Replaced => {}
+                    let release = match ending {
+                        Ending::Failed if asynchronous => Some(Release::AtOnce),
+                        Ending::Done | Ending::NotNeeded => Some(Release::AfterBackoff),
+                        Ending::Failed | Ending::Replaced => None,
+                    };
+                    let plan = self.number_of(&preemptor);
+                    if ending != Ending::Replaced {
+                        self.numbers.remove(&preemptor);
                     }
+                    self.parts.cycle.tell(CycleMessage::PreemptionOver {
+                        preemptor,
+                        plan,
+                        release,
+                        named,
+                        spared,
+                    });
                 }
             }
         }
     }
 
-    fn release(&self, pod: Uid, release: Release) {
-        self.parts.queue.tell(QueueMessage::Release { pod, release });
+    fn number_of(&self, preemptor: &Uid) -> u64 {
+        self.numbers.get(preemptor).copied().unwrap_or_default()
     }
 
     fn send_next(&mut self) {
@@ -254,6 +269,7 @@ impl Actor for Evictor {
     ) -> Result<EvictorState, ActorProcessingErr> {
         Ok(EvictorState {
             preemptions: Preemptions::default(),
+            numbers: BTreeMap::new(),
             parts,
             in_flight: 0,
             draining: None,
@@ -273,9 +289,14 @@ impl Actor for Evictor {
         let now = state.parts.clock.now();
         let mut said = Vec::new();
         match message {
-            EvictorMessage::Preempt { plan, rejected, trace } => trace
+            EvictorMessage::Preempt {
+                plan,
+                number,
+                rejected,
+                trace,
+            } => trace
                 .span("Preempt")
-                .in_scope(|| state.begin(&plan, &rejected, now, &mut said)),
+                .in_scope(|| state.begin((&plan, number), &rejected, now, &mut said)),
             EvictorMessage::Seen(sights) => {
                 for sight in &sights {
                     state.preemptions.see(sight, now, &mut said);

@@ -22,7 +22,7 @@ use plimsoll_client::{Clock, TermToken};
 use plimsoll_engine::{ClaimId, Engine, Notice, Step};
 use plimsoll_framework::{Effect, EffectReply};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
-use plimsoll_queue::PoppedPod;
+use plimsoll_queue::{PoppedPod, Release};
 use plimsoll_telemetry::{AttemptResult, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::oneshot;
@@ -31,7 +31,7 @@ use tokio_util::task::TaskTracker;
 
 pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
-use self::preempting::{Awaited, Concerned};
+use self::preempting::{Awaited, Concerned, Plans};
 use self::status_writes::StatusWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
@@ -105,6 +105,7 @@ pub struct SchedulingCycleState {
     /// The pod whose cycle waits for its victims.
     awaited: Option<Awaited>,
     concerned: Concerned,
+    plans: Plans,
     attempted: HashMap<Uid, Attempted, FixedState>,
     /// Room in the pipeline for the changes that a waiting cycle must not see yet: while it waits the watch slows down,
     /// and what is held back stays bounded.
@@ -327,6 +328,7 @@ impl Actor for SchedulingCycle {
             current: None,
             awaited: None,
             concerned: Concerned::default(),
+            plans: Plans::default(),
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
             held: Vec::new(),
             status_writes: StatusWrites::default(),
@@ -388,7 +390,18 @@ impl Actor for SchedulingCycle {
             } => trace
                 .span("PreemptionExecuted")
                 .in_scope(|| state.take_execution(&preemptor, result, now)),
-            CycleMessage::PreemptionOver { named, spared } => state.take_end_of_preemption(&named, &spared),
+            CycleMessage::VictimsGoing { preemptor, plan } => state.let_go(&preemptor, plan, Some(Release::Quietly)),
+            CycleMessage::PreemptionOver {
+                preemptor,
+                plan,
+                release,
+                named,
+                spared,
+            } => {
+                state.take_end_of_preemption(&named, &spared);
+                state.let_go(&preemptor, plan, release);
+                state.plans.end(&preemptor, plan);
+            }
             CycleMessage::Tick => state.tick(now),
             CycleMessage::Audit(marker) => state.give_account(marker, now),
             CycleMessage::Restate(restatements) => state.take_truth(&restatements, now)?,

@@ -60,7 +60,7 @@ pub enum QueueMessage {
     Observe(ClusterEvent, EventObjects),
     /// From the cycle: hold the pod back while its victims go.
     Hold(Uid),
-    /// From the Evictor: hold the pod back no longer.
+    /// From the cycle, which has it from the Evictor: hold the pod back no longer.
     Release {
         /// Which pod.
         pod: Uid,

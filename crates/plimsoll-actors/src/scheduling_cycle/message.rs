@@ -4,6 +4,7 @@ use plimsoll_client::{BindReply, PatchReply, PodRead};
 use plimsoll_engine::ClaimId;
 use plimsoll_framework::EffectReply;
 use plimsoll_model::{Seq, Uid};
+use plimsoll_queue::Release;
 use tokio::sync::oneshot;
 
 use crate::assembled_config::AssembledConfig;
@@ -115,8 +116,21 @@ pub enum CycleMessage {
         /// The pod's trace.
         trace: TraceContext,
     },
+    /// From the Evictor: every victim is seen on its way out, so that the pod may be tried.
+    VictimsGoing {
+        /// The pod that room is made for.
+        preemptor: Uid,
+        /// The number of its plan.
+        plan: u64,
+    },
     /// From the Evictor: a preemption is over.
     PreemptionOver {
+        /// The pod that room was made for.
+        preemptor: Uid,
+        /// The number of its plan.
+        plan: u64,
+        /// What becomes of the pod, if this was its last plan.
+        release: Option<Release>,
         /// Every pod that its plan named and the cycle has not turned away itself.
         named: Vec<Uid>,
         /// Victims that were not told to go.
@@ -164,9 +178,18 @@ impl Summary for CycleMessage {
             Self::PreemptionExecuted { preemptor, result, .. } => {
                 format!("PreemptionExecuted {preemptor} {result:?}")
             }
-            Self::PreemptionOver { named, spared } => {
-                format!("PreemptionOver named={} spared={}", named.len(), spared.len())
-            }
+            Self::VictimsGoing { preemptor, plan } => format!("VictimsGoing {preemptor} plan={plan}"),
+            Self::PreemptionOver {
+                preemptor,
+                plan,
+                release,
+                named,
+                spared,
+            } => format!(
+                "PreemptionOver {preemptor} plan={plan} {release:?} named={} spared={}",
+                named.len(),
+                spared.len()
+            ),
             Self::WaitingPods(_) => "WaitingPods".to_owned(),
             Self::Tick => "Tick".to_owned(),
             Self::Audit(marker) => format!("Audit {}", marker.number),

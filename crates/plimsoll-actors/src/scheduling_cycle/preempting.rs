@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use plimsoll_engine::{Diagnosis, PreemptionPlan};
 use plimsoll_model::{Change, Delta, Moment, Pod, Uid};
-use plimsoll_queue::PoppedPod;
+use plimsoll_queue::{PoppedPod, Release};
 
 use super::SchedulingCycleState;
 use crate::evictor::{EvictorMessage, PAUSE, Sight};
@@ -54,6 +54,34 @@ impl Concerned {
             old: old.cloned(),
             new: Arc::clone(new),
         })
+    }
+}
+
+/// The newest plan of each pod that has one.
+///
+/// A pod is let go here and not by the Evictor: what that says of a plan may be on its way while the next one for the same pod
+/// is made, and must not let go of the pod that is held for the next.
+#[derive(Debug, Default)]
+pub(super) struct Plans {
+    newest: BTreeMap<Uid, u64>,
+    made: u64,
+}
+
+impl Plans {
+    fn begin(&mut self, preemptor: &Uid) -> u64 {
+        self.made += 1;
+        self.newest.insert(preemptor.clone(), self.made);
+        self.made
+    }
+
+    fn is_newest(&self, preemptor: &Uid, plan: u64) -> bool {
+        self.newest.get(preemptor) == Some(&plan)
+    }
+
+    pub(super) fn end(&mut self, preemptor: &Uid, plan: u64) {
+        if self.is_newest(preemptor, plan) {
+            self.newest.remove(preemptor);
+        }
     }
 }
 
@@ -110,6 +138,7 @@ impl SchedulingCycleState {
         }
         self.evictor.tell(EvictorMessage::Preempt {
             trace: TraceContext::of(&plan.preemptor.uid),
+            number: self.plans.begin(&plan.preemptor.uid),
             plan: Box::new(plan),
             rejected,
         });
@@ -135,6 +164,14 @@ impl SchedulingCycleState {
         }
         self.conclude_unschedulable(&awaited.popped.pod, diagnosis, now);
         self.ready();
+    }
+
+    /// The Evictor has this to say of a pod that is held for the plan.
+    pub(super) fn let_go(&self, pod: &Uid, plan: u64, release: Option<Release>) {
+        if let Some(release) = release.filter(|_| self.plans.is_newest(pod, plan)) {
+            let pod = pod.clone();
+            self.queue.tell(QueueMessage::Release { pod, release });
+        }
     }
 
     /// A preemption is over: these pods are named by one plan less, and who was spared uses up no budget.
@@ -166,6 +203,22 @@ mod tests {
     use plimsoll_model::testing::{node, pod};
 
     use super::*;
+
+    #[test]
+    fn what_is_said_of_a_plan_does_not_concern_the_next_one_for_the_same_pod() {
+        let (p, q) = (Uid::new("p"), Uid::new("q"));
+        let mut plans = Plans::default();
+        let first = plans.begin(&p);
+        let of_another = plans.begin(&q);
+        assert!(plans.is_newest(&p, first));
+        let second = plans.begin(&p);
+        assert!(!plans.is_newest(&p, first));
+        plans.end(&p, first);
+        assert!(plans.is_newest(&p, second), "it is held for this one");
+        plans.end(&p, second);
+        assert!(!plans.is_newest(&p, second));
+        assert!(plans.is_newest(&q, of_another));
+    }
 
     #[test]
     fn a_pod_is_told_about_for_as_long_as_a_plan_names_it() {

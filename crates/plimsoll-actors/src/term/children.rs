@@ -66,7 +66,6 @@ impl TermState {
         let evictor_arguments = EvictorArguments {
             mailbox: evictor.clone(),
             cycle: cycle.clone(),
-            queue: queue.clone(),
             recorder: parts.recorder.clone(),
             client: parts.client.clone(),
             token: Arc::clone(&self.token),
