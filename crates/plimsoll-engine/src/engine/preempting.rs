@@ -32,7 +32,8 @@ impl Engine {
         cycle.note_preemption();
         let nominated_to = cycle.pod.status.nominated_node_name.clone();
         let nominated_to = nominated_to.or_else(|| self.nominations.node_of(&cycle.pod.uid).cloned());
-        if let Some(reason) = ineligible(&cycle.pod, nominated_to.as_deref(), cycle.rejections(), &self.ledger) {
+        let (nominated_to, budgets) = (nominated_to.as_deref(), terms.disruption_budgets);
+        if let Some(reason) = ineligible(&cycle.pod, nominated_to, cycle.rejections(), &self.ledger, budgets) {
             return Sought::Outcome(said(Nomination::Keep, Code::Unschedulable, reason));
         }
         let potential = self.potential_nodes(cycle);

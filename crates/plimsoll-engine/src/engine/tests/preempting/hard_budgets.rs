@@ -52,6 +52,24 @@ fn victims_are_evicted_through_the_api_that_guards_budgets_and_none_counts_as_vi
 }
 
 #[test]
+fn a_pod_waits_for_victims_whose_eviction_a_dead_leader_could_not_explain() {
+    let mut cluster = Cluster::with_nodes(hard(), &["n1", "n2"]);
+    let granted = |pod: &mut Pod| {
+        if let Some(condition) = &mut pod.status.disruption_target {
+            condition.reason = "EvictionByEvictionAPI".into();
+        }
+    };
+    cluster.run(being_preempted(web("going", "n1")).with(granted));
+    cluster.run(guest("cheap", "n2", "2", -1));
+    let diagnosis = cluster.refuse_built(wanting("p").nominated("n1"));
+    assert_eq!(
+        said(&diagnosis),
+        "not eligible due to a terminating pod on the nominated node."
+    );
+    assert_eq!(diagnosis.preemption, None);
+}
+
+#[test]
 fn a_pod_that_does_not_fit_beside_the_protected_ones_says_what_it_lacks() {
     let mut cluster = Cluster::with_nodes(hard(), &["n1"]);
     cluster.set_budget("b", "web", 0, &[]);
