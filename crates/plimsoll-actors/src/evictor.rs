@@ -1,5 +1,5 @@
 //! `Evictor`: owns each preemption from its plan until the last victim is gone. What becomes of each is for
-//! [`preemptions::Preemptions`] to say; here requests are sent and news told.
+//! `Preemptions` to say; here requests are sent and news told.
 
 mod eviction;
 mod preemptions;

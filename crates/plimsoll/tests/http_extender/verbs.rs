@@ -59,7 +59,11 @@ async fn an_extender_binds_and_a_binding_that_failed_is_made_good() {
     world.schedule("- {urlPrefix: URL, bindVerb: bind, nodeCacheCapable: true, httpTimeout: 2s}");
     world.create("plain", &requesting(&json!({ "cpu": "100m" })));
     world.node_of("plain").await;
-    assert_eq!(world.python.report().unwrap()["bound"], 1, "the extender did it");
+    world
+        .until("the extender did it", |world| {
+            (world.python.report().unwrap()["bound"] == 1).then_some(())
+        })
+        .await;
 
     for (index, fault) in ["error:full", "status:500", "close", "lost", "hang:5", "nothing"]
         .iter()
