@@ -62,7 +62,7 @@ cluster-peer: controlplane ## Run the same suite on kube-scheduler itself: what 
 
 .PHONY: extender
 extender: ## Call an extender in Python with faults, directly and from whole schedulers
-	cargo test --workspace --test direct --test http_extender
+	cargo test --workspace --test direct --test chaos --test http_extender
 
 .PHONY: parity
 parity: controlplane ## Compare the embedded API server with the real kube-apiserver, request by request

@@ -272,10 +272,10 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def head(self, length=None):
+        """Begins an answer after which the connection is closed, and says so: a client would use it again."""
         self.send_response(200)
-        if length is None:
-            self.send_header("Connection", "close")
-        else:
+        self.send_header("Connection", "close")
+        if length is not None:
             self.send_header("Content-Length", str(length))
         self.end_headers()
         self.close_connection = True
@@ -360,6 +360,7 @@ class Handler(BaseHTTPRequestHandler):
     def open(self, argument, body):
         """The right reply, the end of which is never said."""
         self.send_response(200)
+        self.send_header("Connection", "close")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         self.close_connection = True

@@ -1,6 +1,6 @@
 //! What one attempt costs that ends in a preemption, or finds that none would help, on 5,000 full nodes.
 //!
-//! Run it with `cargo bench -p plimsoll-engine --bench preemption`.
+//! `cargo bench --package plimsoll-engine --bench preemption` runs it; `make bench-preemption` measures whole schedulers.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -20,11 +20,7 @@ const BUDGETS: usize = 50;
 
 /// Nodes of ten cores, each full of pods of three priorities.
 fn cluster(budgets: usize) -> Engine {
-    let mut registry = plimsoll_plugins::registry();
-    registry.add(
-        plimsoll_plugins::default_preemption::NAME,
-        plimsoll_plugins::default_preemption::construct,
-    );
+    let registry = plimsoll_plugins::registry();
     let profile = Profile::assemble(&ProfileConfig::default(), &registry, &FeatureGates::default());
     let profiles = profile.into_iter().map(Arc::new).collect();
     let mut engine = Engine::new(profiles, 1);

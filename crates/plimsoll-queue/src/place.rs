@@ -7,7 +7,8 @@ pub enum Place {
     Active,
     /// Rejected by plugins, backing off; popped early when nothing is active.
     Backoff,
-    /// Failed for another reason than not fitting, backing off; never popped early.
+    /// Failed for another reason than not fitting, or rejected while its victims are going, and backing off; never popped
+    /// early.
     ErrorBackoff,
     /// Rejected; waits for an event that could help, or for its deadline.
     Unschedulable,

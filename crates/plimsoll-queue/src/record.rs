@@ -15,7 +15,8 @@ pub(crate) enum State {
     Active,
     /// In the heap of rejected pods that back off through the second `until`.
     Backoff { until: Moment },
-    /// In the heap of failed pods that back off through the second `until`.
+    /// In the heap of pods that back off through the second `until` whatever happens: failed ones, and those whose victims
+    /// are still going.
     ErrorBackoff { until: Moment },
     /// Unschedulable or gated; looked at again at `due`.
     Parked { due: Moment },
@@ -26,6 +27,18 @@ pub(crate) enum State {
     Placed { due: Moment },
 }
 
+/// How far the queue knows the pod's own preemption to have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Victims {
+    /// None is under way.
+    #[default]
+    None,
+    /// Not all of them are seen on their way out: it is held back.
+    Asked,
+    /// They are, and not all are gone: it may be tried, but nothing cuts its backoff short.
+    Going,
+}
+
 /// What the queue keeps of one pod.
 ///
 /// There may be a million of these. Beside the pod itself, which is shared with everybody else who keeps it, a waiting pod
@@ -33,7 +46,6 @@ pub(crate) enum State {
 /// group, which is largest when no other pod is like it. Tables grow by doubling, so they may hold as much again unused: a
 /// million waiting pods take less than 600 MB at worst.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "they are independent of each other")]
 pub(crate) struct Record {
     pub(crate) pod: Arc<Pod>,
     pub(crate) state: State,
@@ -60,8 +72,8 @@ pub(crate) struct Record {
     pub(crate) flushed: bool,
     /// Whether only its own change or its deadline moves it.
     pub(crate) set_aside: bool,
-    /// Whether its own preemption holds it back. Its gate is the hold's once it is to be tried.
-    pub(crate) held: bool,
+    /// Whether its own preemption holds it back or makes it wait. Its gate is the hold's once it is to be tried.
+    pub(crate) victims: Victims,
     /// Whether an event woke it for the attempt to come.
     pub(crate) woken: bool,
     /// The parked pods that it is like.
@@ -99,6 +111,11 @@ impl Record {
             State::Backoff { until } | State::ErrorBackoff { until } => until,
             _ => Moment::ZERO,
         }
+    }
+
+    /// Whether its own preemption holds it back.
+    pub(crate) fn is_held(&self) -> bool {
+        self.victims == Victims::Asked
     }
 
     /// Failed attempts that its backoff counts: errors in a row if the last attempt was one, else rejections.

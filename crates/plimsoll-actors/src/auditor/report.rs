@@ -121,7 +121,7 @@ fn place(place: Place) -> &'static str {
     match place {
         Place::Active => "active",
         Place::Backoff => "backing off",
-        Place::ErrorBackoff => "backing off after an error",
+        Place::ErrorBackoff => "backing off to the end",
         Place::Unschedulable => "unschedulable",
         Place::Gated => "gated",
         Place::InFlight => "in flight",

@@ -146,8 +146,7 @@ impl SchedulingCycleState {
     }
 
     /// The pod that made its cycle wait for its victims goes back. An error is told as kube-scheduler tells one of its
-    /// post-filters, the pod is then nominated no more than before, and it
-    /// is tried again after a pause.
+    /// post-filters, the pod is then nominated no more than before, and it is tried again after a pause.
     pub(super) fn take_execution(&mut self, preemptor: &Uid, result: Result<(), String>, now: Moment) {
         let Some(awaited) = self.awaited.take_if(|awaited| awaited.popped.pod.uid == *preemptor) else {
             return;

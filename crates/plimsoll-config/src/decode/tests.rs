@@ -383,6 +383,21 @@ fn resources_that_extenders_manage_alone_replace_those_that_the_fit_check_ignore
 }
 
 #[test]
+fn what_the_extender_of_one_profile_manages_alone_is_ignored_there_alone() {
+    let own = "extenders: [{managedResources: [{name: example.com/a, ignoredByScheduler: true}]}]";
+    let text = format!("{OWN_HEAD}profiles:\n- {{schedulerName: a, {own}}}\n- schedulerName: b\n");
+    let config = load(&text, &FeatureGates::default()).unwrap();
+    let ignored = config
+        .profiles
+        .iter()
+        .map(|profile| match profile.args_of("NodeResourcesFit") {
+            Some(PluginArgs::NodeResourcesFit(fit)) => fit.ignored_resources.as_slice(),
+            _ => unreachable!(),
+        });
+    assert_eq!(ignored.collect::<Vec<_>>(), [&["example.com/a"][..], &[]]);
+}
+
+#[test]
 fn plimsolls_own_kind_says_more_of_each_profile() {
     let text = format!(
         "{OWN_HEAD}profiles:\n- schedulerName: a\n  backoff: {{initial: 500ms}}\n  tracing: {{samplingRatio: 0.25}}\n  podDisruptionBudgetPolicy: Hard\n  preemptionLoopWindow: 90s\n  matchRules:\n  - namespaceSelector: {{matchLabels: {{team: x}}}}\n    podSelector: {{matchExpressions: [{{key: gpu, operator: Exists}}]}}\n  extenders: [{{urlPrefix: http://x, filterVerb: f}}]\n  pluginConfig:\n  - name: NodeLabel\n    args: {{presentLabelsPreference: [zone, {{label: rack, weight: 3}}]}}\n- schedulerName: a\n"

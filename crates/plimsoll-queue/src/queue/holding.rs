@@ -2,7 +2,8 @@ use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Uid};
 
 use super::SchedulingQueue;
-use crate::record::State;
+use crate::plugin_sets::PluginSets;
+use crate::record::{State, Victims};
 use crate::records::Slot;
 use crate::worth::Worth;
 
@@ -20,11 +21,12 @@ const PREEMPTION_FINISHED: ClusterEvent = ClusterEvent::labelled("PreemptionFini
 /// What becomes of a pod that is held no longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
-    /// It goes where it would be had nobody held it: whatever woke it meanwhile wakes it now.
+    /// Its victims are on their way: it goes where it would be had nobody held it, and whatever woke it meanwhile wakes it
+    /// now. Until it is released for good it backs off to the end, also when nothing else is to be tried.
     Quietly,
-    /// It is tried again after its backoff, whether or not anything woke it.
+    /// For good: it is tried again after its backoff, whether or not anything woke it.
     AfterBackoff,
-    /// It is tried again now.
+    /// For good: it is tried again now.
     AtOnce,
 }
 
@@ -33,13 +35,16 @@ pub enum Release {
 /// While a pod is held, the pre-enqueue gate says `waiting for the preemption for this pod to be finished`, as
 /// `DefaultPreemption` does in kube-scheduler. What wakes the pod meanwhile is not lost, as it may be there: the pod is
 /// tried as soon as it is released. A hold that nobody releases ends at the deadline that every parked pod has.
+///
+/// From then until the last of its victims is gone, an attempt most often finds only that they are still going, and the end
+/// of any other pod may wake it. So its backoff is not cut short meanwhile.
 impl SchedulingQueue {
     /// Holds a pod back, wherever it is; for one in flight this counts from its settlement on. Nothing when it is not
     /// pending.
     pub fn hold(&mut self, uid: &Uid, now: Moment) {
         let Some(slot) = self.records.find(uid) else { return };
         self.history.turn_to(now);
-        self.records[slot].held = true;
+        self.records[slot].victims = Victims::Asked;
         if matches!(
             self.records[slot].state,
             State::Active | State::Backoff { .. } | State::ErrorBackoff { .. }
@@ -53,7 +58,10 @@ impl SchedulingQueue {
     pub fn release(&mut self, uid: &Uid, release: Release, now: Moment) {
         let Some(slot) = self.records.find(uid) else { return };
         self.history.turn_to(now);
-        let woken = self.let_go(slot);
+        let woken = match release {
+            Release::Quietly => self.let_go(slot, Victims::Going),
+            Release::AfterBackoff | Release::AtOnce => self.let_go_for_good(slot),
+        };
         let in_flight = matches!(self.records[slot].state, State::InFlight { gone: false, .. });
         match release {
             Release::Quietly if !woken => {}
@@ -68,10 +76,28 @@ impl SchedulingQueue {
         }
     }
 
-    /// Ends a hold; says whether the pod was to be tried while it lasted.
-    pub(super) fn let_go(&mut self, slot: Slot) -> bool {
-        let held = std::mem::take(&mut self.records[slot].held);
-        held && self.records[slot].gate == Some(HOLD)
+    /// Ends a hold, if there is one; says whether the pod was to be tried while it lasted.
+    pub(super) fn let_go(&mut self, slot: Slot, victims: Victims) -> bool {
+        let record = &mut self.records[slot];
+        let held = record.is_held();
+        if held {
+            record.victims = victims;
+        }
+        held && record.gate == Some(HOLD)
+    }
+
+    /// Ends a hold and all that comes after it: a backoff that had to last to its end may be cut short again.
+    fn let_go_for_good(&mut self, slot: Slot) -> bool {
+        let woken = self.let_go(slot, Victims::None);
+        let record = &mut self.records[slot];
+        let had_to_wait = std::mem::take(&mut record.victims) == Victims::Going;
+        if let State::ErrorBackoff { until } = record.state
+            && had_to_wait
+            && record.rejected_by != PluginSets::EMPTY
+        {
+            self.set_state(slot, State::Backoff { until }, PREEMPTION_FINISHED);
+        }
+        woken
     }
 
     /// Notes that a pod which is to be tried is held.

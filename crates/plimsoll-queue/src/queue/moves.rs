@@ -8,7 +8,7 @@ use crate::alike::Likeness;
 use crate::groups::GroupId;
 use crate::metrics::IncomingQueue;
 use crate::plugin_sets::{PluginSetId, PluginSets};
-use crate::record::{Record, State};
+use crate::record::{Record, State, Victims};
 use crate::records::Slot;
 use crate::worth::{self, Worth};
 use crate::{Place, QueueConfig, backoff};
@@ -38,7 +38,7 @@ impl SchedulingQueue {
             gate: None,
             flushed: false,
             set_aside: false,
-            held: false,
+            victims: Victims::None,
             woken: false,
             group: GroupId::NONE,
         })
@@ -230,13 +230,14 @@ impl SchedulingQueue {
 
     fn enter_backoff(&mut self, slot: Slot, until: Moment, event: ClusterEvent, now: Moment) {
         // A held pod is parked at once, so that its hold ends with the longest wait.
-        let asks_gates = self.config.pop_from_backoff || self.records[slot].held;
+        let asks_gates = self.config.pop_from_backoff || self.records[slot].is_held();
         if asks_gates && !self.passes_gates(slot) {
             self.park(slot, event, now);
             return;
         }
-        let failed = self.records[slot].rejected_by == PluginSets::EMPTY;
-        let state = if failed {
+        let record = &self.records[slot];
+        let to_the_end = record.rejected_by == PluginSets::EMPTY || record.victims == Victims::Going;
+        let state = if to_the_end {
             State::ErrorBackoff { until }
         } else {
             State::Backoff { until }
@@ -248,7 +249,8 @@ impl SchedulingQueue {
     /// Parks a pod, or leaves it parked, with a deadline ahead.
     pub(super) fn park(&mut self, slot: Slot, event: ClusterEvent, now: Moment) {
         let parked = match self.records[slot].state {
-            State::Parked { due } if due > now => return self.join_group(slot),
+            // A hold ends at the deadline, which an event must not put off.
+            State::Parked { due } if due > now || self.records[slot].is_held() => return self.join_group(slot),
             State::Parked { .. } => true,
             _ => false,
         };
@@ -261,7 +263,7 @@ impl SchedulingQueue {
 
     /// Asks the pre-enqueue plugins, first the one that holds the pod: while it does, no other needs to be asked.
     pub(super) fn passes_gates(&mut self, slot: Slot) -> bool {
-        if self.records[slot].held {
+        if self.records[slot].is_held() {
             self.gate_held(slot);
             return false;
         }
@@ -320,7 +322,7 @@ impl SchedulingQueue {
                     self.set_state(slot, State::Placed { due }, UNSCHEDULABLE_TIMEOUT);
                 }
                 _ => {
-                    self.let_go(slot);
+                    self.let_go(slot, Victims::None);
                     self.requeue(slot, Worth::AfterBackoff, UNSCHEDULABLE_TIMEOUT, now);
                     let moved = !matches!(self.records[slot].state, State::Parked { .. });
                     self.records[slot].flushed = moved;

@@ -96,7 +96,7 @@ async fn odd_replies_that_go_takes_are_taken() {
         ("body:null", vec![]),
         ("wire:HTTP/1.0 200 OK\\r\\n\\r\\n{\"NodeNames\":[\"b\"]}", vec!["b"]),
         (
-            "wire:HTTP/1.1 100 Continue\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n{}",
+            "wire:HTTP/1.1 100 Continue\\r\\n\\r\\nHTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: 2\\r\\n\\r\\n{}",
             vec![],
         ),
     ] {

@@ -12,6 +12,8 @@ use plimsoll_framework::{
 
 use super::*;
 
+mod binding;
+
 type Answer = Result<ExtenderAnswer, String>;
 
 fn extender(url: &str, change: impl FnOnce(&mut ExtenderConfig)) -> ExtenderConfig {
@@ -230,6 +232,20 @@ fn reasons_are_counted_like_those_of_filters_and_nodes_left_out_without_a_word_a
 }
 
 #[test]
+fn long_texts_of_extenders_are_cut() {
+    let mut cluster = cluster(&[extender("a", filters)]);
+    begin(&mut cluster, &pod("p", 100));
+    let long = "\u{fc}".repeat(5000);
+    let said = says(&[], &[("n1", &long), ("n2", &long), ("n3", "no device")], &[]);
+    let diagnosis = refused(answer(&mut cluster, said));
+    let cut = format!("{}\u{2026}", "\u{fc}".repeat(1024));
+    let expected = format!("0/3 nodes are available: 1 no device, 2 {cut}.");
+    assert_eq!(diagnosis.message, expected);
+    begin(&mut cluster, &pod("q", 100));
+    assert_eq!(failed(answer(&mut cluster, Err(long))), cut);
+}
+
+#[test]
 fn what_could_help_a_node_is_what_the_extender_says() {
     let seen = Arc::new(Mutex::new(BTreeMap::new()));
     let told = Arc::clone(&seen);
@@ -426,98 +442,4 @@ fn a_new_configuration_asks_its_own_extenders_from_the_next_cycle_on() {
     placed(answer(&mut cluster, keeps(&["n3"])));
     let step = begin(&mut cluster, &pod("q", 100));
     assert_eq!(asked(step).0, "b");
-}
-
-/// Places a pod that an extender is to bind.
-fn sent_through(cluster: &mut Cluster, name: &str) -> (ClaimId, Arc<Pod>) {
-    let pod = pod(name, 100);
-    let placement = cluster.place(&pod);
-    assert_eq!(cluster.said(), ["bind-through"]);
-    (placement.claim, pod)
-}
-
-fn bind_failed(settled_by: Moment) -> ClaimInput {
-    ClaimInput::ExtenderFailed {
-        message: "binding rejected: no device".to_owned(),
-        settled_by,
-    }
-}
-
-#[test]
-fn the_extender_that_binds_is_asked_in_place_of_the_bind_plugins() {
-    let mut cluster = cluster(&[extender("a", binds(false))]);
-    let (claim, pod) = sent_through(&mut cluster, "p");
-    cluster.answer(claim, ClaimInput::Bound);
-    assert_eq!(cluster.said(), ["bound"]);
-    cluster.show(&pod, "n3");
-    assert_eq!(cluster.state(claim), None);
-}
-
-#[test]
-fn a_binding_that_the_extender_failed_at_is_told_in_its_words_once_it_is_certain() {
-    let mut cluster = cluster(&[extender("a", binds(false))]);
-    let (claim, _) = sent_through(&mut cluster, "p");
-    let settled_by = cluster.now + Duration::from_secs(5);
-    cluster.answer(claim, bind_failed(settled_by));
-    assert!(cluster.said().is_empty());
-    assert_eq!(cluster.used("n3"), 100, "its room is kept");
-    cluster.wait(5);
-    assert_eq!(cluster.said(), ["read"]);
-    cluster.answer(claim, ClaimInput::Read(ReadResult::Unassigned));
-    let failure = cluster.failure();
-    assert_eq!(failure.message, "binding rejected: no device");
-    assert_eq!(failure.reason, FailureReason::SchedulerError);
-    assert_eq!(cluster.used("n3"), 0);
-}
-
-#[test]
-fn where_the_extender_may_fail_the_plugin_binds_after_it() {
-    let mut cluster = cluster(&[extender("a", binds(true))]);
-    let (claim, _) = sent_through(&mut cluster, "p");
-    cluster.answer(claim, bind_failed(cluster.now));
-    assert_eq!(cluster.said(), ["read"]);
-    cluster.answer(claim, ClaimInput::Read(ReadResult::Unassigned));
-    assert_eq!(cluster.said(), ["ignored", "send"]);
-    cluster.answer(
-        claim,
-        ClaimInput::Refused {
-            message: "forbidden".to_owned(),
-        },
-    );
-    assert_eq!(cluster.failure().message, r#"running Bind plugin "Binder": forbidden"#);
-}
-
-#[test]
-fn reserves_are_undone_once_when_the_extender_certainly_has_not_bound_and_never_when_it_has() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let note = Arc::clone(&told);
-    let profile = asking(&[extender("a", binds(false))]).reserve("Holds", move |word| {
-        note.lock().unwrap().push(word);
-        Ok(())
-    });
-    let mut cluster = cluster_of(profile.build());
-    let (claim, _) = sent_through(&mut cluster, "p");
-    cluster.answer(claim, bind_failed(cluster.now));
-    assert_eq!(*told.lock().unwrap(), ["reserve n3"], "it may be bound");
-    cluster.answer(claim, ClaimInput::Read(ReadResult::Unassigned));
-    assert_eq!(*told.lock().unwrap(), ["reserve n3", "unreserve n3"]);
-    cluster.said();
-
-    let (claim, _) = sent_through(&mut cluster, "q");
-    cluster.answer(claim, bind_failed(cluster.now));
-    cluster.answer(claim, ClaimInput::Read(ReadResult::Assigned { node: "n3".into() }));
-    assert_eq!(cluster.said(), ["read", "bound"]);
-    assert_eq!(told.lock().unwrap().len(), 3, "only the reserve");
-}
-
-#[test]
-fn at_the_end_of_the_term_a_call_under_way_is_awaited_and_nothing_follows() {
-    let mut cluster = cluster(&[extender("a", binds(true))]);
-    let (claim, _) = sent_through(&mut cluster, "p");
-    cluster.engine.end_term(cluster.now, &mut cluster.out);
-    cluster.answer(claim, bind_failed(cluster.now + Duration::from_secs(5)));
-    cluster.wait(10);
-    assert!(cluster.said().is_empty());
-    assert_eq!(cluster.state(claim), Some(ClaimState::Stopped));
-    assert_eq!(cluster.used("n3"), 100);
 }

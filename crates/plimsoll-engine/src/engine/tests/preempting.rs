@@ -25,8 +25,7 @@ fn profile_with(gates: &FeatureGates, change: impl FnOnce(&mut Profile)) -> Prof
 }
 
 fn assembled(config: &ProfileConfig, gates: &FeatureGates) -> Profile {
-    let mut registry = plimsoll_plugins::registry();
-    registry.add(default_preemption::NAME, default_preemption::construct);
+    let registry = plimsoll_plugins::registry();
     let mut profile = Profile::assemble(config, &registry, gates).unwrap();
     profile.percentage_of_nodes_to_score = None;
     profile

@@ -95,6 +95,8 @@ pub(super) struct Known {
     /// Exists and has no node.
     pub(super) pending: bool,
     pub(super) attempt: Option<Attempt>,
+    /// It was held, and its victims are going now.
+    waits_for_victims: bool,
 }
 
 /// An attempt under way as the model sees it.
@@ -173,7 +175,16 @@ impl World {
         queue
             .records
             .find(&pod.uid)
-            .is_some_and(|slot| queue.records[slot].held)
+            .is_some_and(|slot| queue.records[slot].is_held())
+    }
+
+    /// The place of a pod that backs off after a rejection.
+    fn backoff_of(&self, at: usize) -> Place {
+        if self.known[at].waits_for_victims {
+            Place::ErrorBackoff
+        } else {
+            Place::Backoff
+        }
     }
 
     /// Something that may help any pod: it is in every attempt's log, and no pod that it could help stays parked.
@@ -315,6 +326,7 @@ impl World {
             errors: 0,
             pending: true,
             attempt: None,
+            waits_for_victims: false,
         });
     }
 
@@ -341,7 +353,7 @@ impl World {
         self.update(at, change);
         let (gated, after) = (before == Some(Place::Gated), self.place(at));
         // Without early pops, gates are asked when the backoff is over.
-        let backs_off = gated && !self.setup.early_pops && after == Some(Place::Backoff);
+        let backs_off = gated && !self.setup.early_pops && after == Some(self.backoff_of(at));
         if !backs_off && (!gated || self.gate_holds(&self.known[at].pod)) {
             assert_eq!(after, before, "an update that helps nobody moved the pod");
         }
@@ -408,6 +420,7 @@ impl World {
         } else {
             (known.arrival, known.timestamp) = (arrival, now);
             (known.rejections, known.errors) = (0, 0);
+            known.waits_for_victims = false;
         }
     }
 
@@ -428,6 +441,7 @@ impl World {
             return;
         };
         self.f.queue.hold(&self.known[at].pod.uid, self.f.now);
+        self.known[at].waits_for_victims = false;
         let ready = [Place::Active, Place::Backoff, Place::ErrorBackoff].map(Some);
         assert!(!ready.contains(&self.place(at)), "a held pod is about to be popped");
     }
@@ -452,8 +466,11 @@ impl World {
             return;
         };
         let pod = Arc::clone(&self.known[at].pod);
-        let was_to_be_tried = self.is_held(&pod) && self.place(at) == Some(Place::Gated);
+        let was_held = self.is_held(&pod);
+        let was_to_be_tried = was_held && self.place(at) == Some(Place::Gated);
         self.f.queue.release(&pod.uid, release, self.f.now);
+        let known = &mut self.known[at];
+        known.waits_for_victims = release == Release::Quietly && (was_held || known.waits_for_victims);
         if let Some(attempt) = &mut self.known[at].attempt {
             attempt.unnumbered |= release != Release::Quietly;
             return;
@@ -474,6 +491,17 @@ impl World {
             self.f.queue.next_deadline().is_none_or(|due| due > self.f.now),
             "a tick left work behind"
         );
+    }
+
+    /// Pods whose backoff is not over.
+    fn backed_off(&self) -> Vec<Uid> {
+        let f = &self.f;
+        let backs_off = |known: &&Known| {
+            let waits = matches!(f.place(&known.pod), Some(Place::Backoff | Place::ErrorBackoff));
+            waits && backoff::holds(&f.queue.config, known.until(f), f.now)
+        };
+        let pods = self.known.iter().filter(backs_off);
+        pods.map(|known| known.pod.uid.clone()).collect()
     }
 
     /// The pod that a walk over all of them finds.
@@ -504,6 +532,7 @@ impl World {
     /// Says whether there was one.
     pub(super) fn pop(&mut self) -> bool {
         let expected = self.expected_pop();
+        let backed_off = self.backed_off();
         let popped = self.f.pop();
         // Among pods that have not moved yet may be one that should come before.
         if self.setup.portion.is_none() {
@@ -519,6 +548,10 @@ impl World {
                 .unwrap();
             assert!(known.attempt.is_none(), "two attempts at one pod");
             assert!(Arc::ptr_eq(&known.pod, &popped.pod), "not the newest object");
+            assert!(
+                !known.waits_for_victims || !backed_off.contains(&popped.pod.uid),
+                "a backoff was cut short"
+            );
             known.attempt = Some(Attempt {
                 popped_at,
                 ..Attempt::default()
@@ -548,7 +581,7 @@ impl World {
         let expected = match (missed, self.gate_holds(&self.known[at].pod)) {
             (false, _) => Place::Unschedulable,
             (true, true) if self.setup.early_pops || self.is_held(&self.known[at].pod) => Place::Gated,
-            (true, _) => Place::Backoff,
+            (true, _) => self.backoff_of(at),
         };
         assert_eq!(
             self.place(at),

@@ -29,7 +29,7 @@ fn a_held_pod_is_gated_when_something_wakes_it_and_comes_when_it_is_released() {
 #[test]
 fn the_backoff_of_a_held_pod_counts_unless_it_is_to_come_at_once() {
     for (release, place) in [
-        (Release::Quietly, Place::Backoff),
+        (Release::Quietly, Place::ErrorBackoff),
         (Release::AfterBackoff, Place::Backoff),
         (Release::AtOnce, Place::Active),
     ] {
@@ -155,4 +155,90 @@ fn nobody_is_held_under_the_uid_of_a_pod_that_is_not_pending() {
     f.queue.hold(&pod.uid, f.now);
     f.apply(Delta::PodAdded(Arc::clone(&pod)));
     assert_eq!(f.pop_name().as_deref(), Some("a"));
+}
+
+/// A pod whose victims are on their way, and which something wakes.
+fn woken_while_victims_go(f: &mut Fixture) -> Arc<Pod> {
+    let pod = held(f);
+    f.queue.release(&pod.uid, Release::Quietly, f.now);
+    f.make_room();
+    pod
+}
+
+#[test]
+fn nothing_cuts_the_backoff_of_a_pod_short_whose_victims_are_going() {
+    let mut f = Fixture::new();
+    let pod = woken_while_victims_go(&mut f);
+    assert_eq!((f.place(&pod), f.pop_name()), (Some(Place::ErrorBackoff), None));
+    f.make_room();
+    assert_eq!(f.pop_name(), None);
+    f.tick_after(3 * SECOND);
+    assert_eq!(f.pop_name().as_deref(), Some("a"));
+    // The attempt found that they are going still.
+    f.make_room();
+    f.reject(&pod.uid);
+    assert_eq!((f.place(&pod), f.pop_name()), (Some(Place::ErrorBackoff), None));
+}
+
+#[test]
+fn what_woke_a_held_pod_has_it_tried_after_its_backoff_while_its_victims_are_going() {
+    let mut f = Fixture::new();
+    let pod = held(&mut f);
+    f.make_room();
+    f.queue.release(&pod.uid, Release::Quietly, f.now);
+    assert_eq!((f.place(&pod), f.pop_name()), (Some(Place::ErrorBackoff), None));
+    f.tick_after(3 * SECOND);
+    assert_eq!(f.pop_name().as_deref(), Some("a"));
+}
+
+#[test]
+fn a_pod_whose_last_victim_is_gone_is_tried_when_nothing_else_is() {
+    for release in [Release::AfterBackoff, Release::AtOnce] {
+        let mut f = Fixture::new();
+        let pod = woken_while_victims_go(&mut f);
+        f.queue.release(&pod.uid, release, f.now);
+        assert_eq!(f.pop_name().as_deref(), Some("a"), "{release:?}");
+        // And waits for nobody any more.
+        f.make_room();
+        f.reject(&pod.uid);
+        assert_eq!(f.place(&pod), Some(Place::Backoff), "{release:?}");
+    }
+}
+
+#[test]
+fn the_end_of_a_preemption_does_not_cut_the_backoff_after_an_error_short() {
+    let mut f = Fixture::new();
+    let pod = held(&mut f);
+    f.queue.release(&pod.uid, Release::Quietly, f.now);
+    f.queue.activate(std::slice::from_ref(&pod.uid), f.now);
+    assert_eq!(f.pop_name().as_deref(), Some("a"));
+    let judged_at = Seq::new(f.seq);
+    f.settle(&pod.uid, Outcome::Failed { judged_at });
+    f.queue.release(&pod.uid, Release::AfterBackoff, f.now);
+    assert_eq!((f.place(&pod), f.pop_name()), (Some(Place::ErrorBackoff), None));
+}
+
+#[test]
+fn another_preemption_of_the_same_pod_holds_it_again() {
+    let mut f = Fixture::new();
+    let pod = woken_while_victims_go(&mut f);
+    f.queue.hold(&pod.uid, f.now);
+    assert_eq!(f.place(&pod), Some(Place::Gated));
+    f.queue.release(&pod.uid, Release::Quietly, f.now);
+    assert_eq!(f.place(&pod), Some(Place::ErrorBackoff));
+}
+
+#[test]
+fn what_wakes_a_held_pod_at_its_deadline_does_not_prolong_the_hold() {
+    let mut f = Fixture::new();
+    f.queue.portion = 1;
+    f.shut_barrier(true);
+    let pods: Vec<_> = (0..6).map(|number| f.add(pod(&format!("p{number}")))).collect();
+    f.queue.hold(&pods[0].uid, f.now);
+    // Wakes all of them, and moves one.
+    f.apply(Delta::NodeDeleted(Arc::new(node("n").build())));
+    f.shut_barrier(false);
+    f.pass(Duration::from_secs(302));
+    f.settle_down();
+    assert_eq!(f.place(&pods[0]), Some(Place::Active));
 }

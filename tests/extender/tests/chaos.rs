@@ -1,3 +1,7 @@
+//! Thousands of calls with faults. By itself, since it looks at the memory of its process.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +11,10 @@ use plimsoll_config::{ExtenderConfig, GoDuration};
 use plimsoll_extender::HttpExtenders;
 use plimsoll_framework::{Extender, ExtenderCall, ExtenderNodes};
 
-use super::{ask, config, filter, pod, started};
+#[path = "direct/asking.rs"]
+mod asking;
+
+use asking::{ask, config, extender, filter, pod, started};
 
 const CALLS: usize = 10_000;
 const AT_A_TIME: usize = 24;
@@ -38,7 +45,7 @@ const FAULTS: &[&str] = &[
     "wire:HTTP/1.1 200 OK\\r\\nContent-Length: 18446744073709551615\\r\\n\\r\\n{}",
 ];
 
-/// Peak and present memory of this process in kilobytes.
+/// Present memory of this process in kilobytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status
@@ -69,13 +76,13 @@ fn call(index: usize) -> ExtenderCall {
 async fn ten_thousand_calls_with_faults_all_end_and_leave_nothing_behind() {
     let Some(python) = started() else { return };
     let extenders = HttpExtenders::default();
-    let extender = Arc::new(Extender::new(ExtenderConfig {
+    let hurried = Arc::new(Extender::new(ExtenderConfig {
         http_timeout: GoDuration::from_secs(2),
         ..config(&python.url())
     }));
     python.faults(1876, 0.4, FAULTS).unwrap();
     let ended = |index: usize| {
-        let (extenders, extender) = (&extenders, &extender);
+        let (extenders, extender) = (&extenders, &hurried);
         async move {
             let asked = tokio::time::Instant::now();
             let answer = ask(extenders, extender, call(index)).await;
@@ -108,7 +115,8 @@ async fn ten_thousand_calls_with_faults_all_end_and_leave_nothing_behind() {
 
     // And when the faults are over, all is well.
     python.faults(0, 0.0, &[]).unwrap();
+    let patient = extender(&python.url());
     for _ in 0..50 {
-        ask(&extenders, &extender, filter(&["a"])).await.unwrap();
+        ask(&extenders, &patient, filter(&["a"])).await.unwrap();
     }
 }
