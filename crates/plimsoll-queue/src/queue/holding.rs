@@ -32,9 +32,9 @@ pub enum Release {
 
 /// Pods that wait for their own preemption.
 ///
-/// While a pod is held, the pre-enqueue gate says `waiting for the preemption for this pod to be finished`, as
-/// `DefaultPreemption` does in kube-scheduler. What wakes the pod meanwhile is not lost, as it may be there: the pod is
-/// tried as soon as it is released. A hold that nobody releases ends at the deadline that every parked pod has.
+/// While a pod is held it stands among the gated, as one that `DefaultPreemption` holds back before the queue in
+/// kube-scheduler. What wakes the pod meanwhile is not lost, as it may be there: the pod is tried as soon as it is released.
+/// A hold that nobody releases ends at the deadline that every parked pod has.
 ///
 /// From then until the last of its victims is gone, an attempt most often finds only that they are still going, and the end
 /// of any other pod may wake it. So its backoff is not cut short meanwhile.
