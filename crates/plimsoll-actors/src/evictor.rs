@@ -129,9 +129,10 @@ pub struct EvictorState {
 
 impl EvictorState {
     fn begin(&mut self, plan: &PreemptionPlan, rejected: &[Uid], now: Moment, said: &mut Vec<Said>) {
+        let how = if plan.asynchronous { " asynchronously" } else { "" };
         tracing::info!(
             preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(), rejected = rejected.len(),
-            "Start the preemption"
+            "Start the preemption{how}"
         );
         self.preemptions.open(plan, rejected, now, said);
     }
@@ -163,6 +164,12 @@ impl EvictorState {
                     took,
                 } => {
                     if asynchronous {
+                        let told = if result.is_ok() { "success" } else { "error" };
+                        tracing::info!(
+                            preemptor = preemptor.as_str(),
+                            result = told,
+                            "Async Preemption finished completely"
+                        );
                         self.parts.metrics.preemption().executed(result.is_ok(), took);
                     } else {
                         let trace = TraceContext::of(&preemptor);
