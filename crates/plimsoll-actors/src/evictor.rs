@@ -131,9 +131,10 @@ pub struct EvictorState {
 
 impl EvictorState {
     fn begin(&mut self, (plan, number): (&PreemptionPlan, u64), rejected: &[Uid], now: Moment, said: &mut Vec<Said>) {
+        let how = if plan.asynchronous { " asynchronously" } else { "" };
         tracing::info!(
             preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(), rejected = rejected.len(),
-            "Start the preemption"
+            "Start the preemption{how}"
         );
         self.numbers.insert(plan.preemptor.uid.clone(), number);
         self.preemptions.open(plan, rejected, now, said);
@@ -166,6 +167,12 @@ impl EvictorState {
                     took,
                 } => {
                     if asynchronous {
+                        let told = if result.is_ok() { "success" } else { "error" };
+                        tracing::info!(
+                            preemptor = preemptor.as_str(),
+                            result = told,
+                            "Async Preemption finished completely"
+                        );
                         self.parts.metrics.preemption().executed(result.is_ok(), took);
                     } else {
                         let trace = TraceContext::of(&preemptor);

@@ -9,6 +9,7 @@ use plimsoll_client::{Clock, TermToken, WriteUnderWay};
 use plimsoll_engine::ClaimId;
 use plimsoll_framework::{EXTENDER, Effect, EffectReply, Extender, ExtenderAnswer, ExtenderCall, ExtenderRequest};
 use plimsoll_model::{Moment, Pod};
+use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::Answer;
@@ -48,7 +49,12 @@ pub(super) struct ThroughExtenders {
     cycle: Mailbox<CycleMessage>,
     answers: Arc<AtomicU64>,
     calls: TaskTracker,
+    line: Arc<Semaphore>,
 }
+
+/// How many calls to bind may be under way. Others wait for their turn, so that an extender that hangs takes no more
+/// connections than these, however many pods are placed meanwhile.
+const CALLS_UNDER_WAY: usize = 256;
 
 impl ThroughExtenders {
     pub(super) fn new(
@@ -65,22 +71,19 @@ impl ThroughExtenders {
             cycle,
             answers,
             calls: TaskTracker::new(),
+            line: Arc::new(Semaphore::new(CALLS_UNDER_WAY)),
         }
     }
 
     /// Lets the extender bind the pod; the cycle hears what came of it in every case.
     pub(super) fn bind(&self, claim: ClaimId, pod: Arc<Pod>, node: &str, extender: Arc<Extender>, trace: TraceContext) {
         let bind_answered = move |reply| CycleMessage::ExtenderBindAnswered { claim, reply, trace };
-        let now = self.clock.now();
-        let settled_by = now + extender.time_limit();
-        let answer = Answer {
+        let mut answer = Answer {
             cycle: self.cycle.clone(),
             answers: Arc::clone(&self.answers),
-            if_dropped: Some(bind_answered(unknown("the term ended during the call", settled_by))),
+            if_dropped: Some(bind_answered(ExtenderBindReply::NotSent)),
         };
-        let Some(write) = self.token.begin_within(now, extender.time_limit()) else {
-            return answer.send(bind_answered(ExtenderBindReply::NotSent));
-        };
+        let limit = extender.time_limit();
         let request = ExtenderRequest {
             extender,
             call: ExtenderCall::Bind { pod, node: node.into() },
@@ -90,11 +93,21 @@ impl ThroughExtenders {
             request: Box::new(vec![request]),
         };
         let (effects, gate) = (self.effects.clone(), self.gate());
+        let (token, clock, line) = (Arc::clone(&self.token), Arc::clone(&self.clock), Arc::clone(&self.line));
         // A panic in the call, before its first wait included, is an answer too.
         let calling = AssertUnwindSafe(async move { effects.perform_while(effect, gate).await }).catch_unwind();
         let over = self.token.cancellation();
         self.calls.spawn(async move {
-            let Some(called) = over.run_until_cancelled_owned(calling).await else {
+            let Some(Ok(_turn)) = over.run_until_cancelled(line.acquire_owned()).await else {
+                return drop(answer);
+            };
+            let now = clock.now();
+            let settled_by = now + limit;
+            let Some(write) = token.begin_within(now, limit) else {
+                return drop(answer);
+            };
+            answer.if_dropped = Some(bind_answered(unknown("the term ended during the call", settled_by)));
+            let Some(called) = over.run_until_cancelled(calling).await else {
                 return drop(answer);
             };
             let heard = called.map_or_else(|_| Err("the call panicked".to_owned()), the_answer);

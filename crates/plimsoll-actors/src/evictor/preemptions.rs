@@ -372,7 +372,8 @@ impl Preemptions {
 
     fn fail(&mut self, uid: &Uid, why: &str, now: Moment, said: &mut Vec<Said>) {
         let Some(open) = self.open.get_mut(uid) else { return };
-        tracing::error!(preemptor = %open.preemptor.name, node = %open.node, error = why, "Error occurred during preemption");
+        let how = if open.asynchronous { "async " } else { "" };
+        tracing::error!(preemptor = %open.preemptor.name, node = %open.node, error = why, "Error occurred during {how}preemption");
         if !open.executed {
             open.executed = true;
             said.push(Said::Executed {

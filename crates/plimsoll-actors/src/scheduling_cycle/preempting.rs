@@ -103,6 +103,7 @@ impl SchedulingCycleState {
     /// Evictor begins. So nothing that the Evictor does can reach the queue before the hold, and the pod is never tried
     /// beside its own preemption. In the synchronous mode the pod stays here until the Evictor has answered.
     pub(super) fn preempt(&mut self, popped: PoppedPod, mut diagnosis: Diagnosis, plan: PreemptionPlan, now: Moment) {
+        tracing::info!(pod = %popped.pod.name, node = %plan.node, "the target node for the preemption is determined");
         self.metrics.preemption().chosen(plan.chosen);
         let lower: Vec<Arc<Pod>> = plan.clear_nominations.clone();
         if plan.asynchronous {
