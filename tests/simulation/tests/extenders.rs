@@ -305,6 +305,28 @@ fn a_pod_that_its_extender_bound_is_bound_once_and_said_so_once() {
     });
 }
 
+#[test]
+fn a_slow_extender_is_asked_to_bind_so_many_pods_at_a_time_and_the_others_in_their_turn() {
+    run(async {
+        let world = World::new(209);
+        for node in ["n1", "n2", "n3"] {
+            world.add_node(workload::node(node, 100_000, 800_000, 110));
+        }
+        let slow = Act::Bind(4 * SECOND, Duration::ZERO, Ok(ExtenderAnswer::Bound));
+        let script = Script::new(&world, move |_| slow.clone());
+        let _replica = world.start("replica-a", setup(extender(binds), &script)).await;
+        world.pass(5 * SECOND).await;
+        for number in 0..300 {
+            world.add_pod(workload::pod(&format!("p{number}"), 100, 10));
+        }
+        world.pass(3 * SECOND).await;
+        assert_eq!(script.asked().len(), 256);
+        world.until_bound(300, 30 * SECOND).await;
+        assert_eq!(script.asked().len(), 300);
+        world.check();
+    });
+}
+
 /// One node with one place, two pods, and an extender that does this about the first binding: one pod gets the place, the
 /// other is told, and gets the next place that there is.
 fn one_place_for_two_pods(seed: u64, ignorable: bool, first: Act) {
