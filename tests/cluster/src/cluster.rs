@@ -395,6 +395,18 @@ pub(crate) async fn reset(client: &kube::Client) -> anyhow::Result<()> {
         .delete_collection(&DeleteParams::default(), &everything)
         .await?;
     let pods = Api::<Pod>::all(client.clone()).list_metadata(&everything).await?;
+    for pod in &pods.items {
+        // Only those whose test wanted them to stay have any.
+        let finalizers = pod.metadata.finalizers.iter().flatten();
+        if let Some((namespace, name)) = pod.metadata.namespace.as_deref().zip(pod.metadata.name.as_deref())
+            && finalizers.count() > 0
+        {
+            let let_go = Patch::Merge(serde_json::json!({ "metadata": { "finalizers": null } }));
+            Api::<Pod>::namespaced(client.clone(), namespace)
+                .patch_metadata(name, &PatchParams::default(), &let_go)
+                .await?;
+        }
+    }
     let mut namespaces: Vec<String> = pods
         .items
         .into_iter()

@@ -203,8 +203,12 @@ async fn asked_by(
     asked
 }
 
-/// Nodes come in an order of the scheduler's own, beginning somewhere else each time.
+/// Nodes come in an order of the scheduler's own, beginning somewhere else each time, and of equally good ones chance
+/// chooses where to bind.
 fn with_nodes_by_name(mut call: ExtenderCall) -> ExtenderCall {
+    if let Some(node) = call.body.get_mut("Node").filter(|node| *node == "n1" || *node == "n2") {
+        *node = "n1 or n2".into();
+    }
     if let Some(nodes) = call.body.pointer_mut("/Nodes/items").and_then(Value::as_array_mut) {
         nodes.sort_by_key(|node| node["metadata"]["name"].to_string());
     }
