@@ -31,8 +31,8 @@ impl User {
         }
     }
 
-    /// How many scheduler identities a control plane knows: more than any test needs at once.
-    pub const REPLICAS: usize = 64;
+    /// How many scheduler identities a control plane knows: more than all tests of a suite take together.
+    pub const REPLICAS: usize = 256;
 
     /// What the group of every scheduler starts with.
     pub const REPLICA_GROUP: &str = "replica-";
