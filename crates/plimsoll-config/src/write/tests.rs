@@ -212,6 +212,14 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
+#[test]
+fn a_text_that_would_merge_a_map_is_quoted() {
+    let value = json!({ "<<": null, "a": "<<" });
+    let text = laid_out(&value);
+    assert_eq!(text, "\"<<\": null\na: \"<<\"\n");
+    assert_eq!(crate::document::parse(&text).unwrap().0.to_json(), value);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -120,7 +120,7 @@ impl Writer {
         if text.contains('\n') && !is_key && shape.block {
             return self.literal(text, indent);
         }
-        let resolves = !would_be_read_as_text(text) || is_base_60(text);
+        let resolves = !would_be_read_as_text(text) || is_base_60(text) || text == MERGE;
         if text.contains('\n') || resolves || !shape.single_quoted {
             return self.double_quoted(text, indent, !is_key);
         }
@@ -257,6 +257,9 @@ impl Shape {
         }
     }
 }
+
+/// What merges another map into one, where it stands plain.
+const MERGE: &str = "<<";
 
 /// Whether the text holds what would mean something outside of quotes.
 fn has_indicators(letters: &[char]) -> bool {
