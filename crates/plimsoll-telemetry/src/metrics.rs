@@ -381,7 +381,7 @@ mod tests {
             r#"scheduler_permit_wait_duration_seconds_bucket{result="Unschedulable",le="16.384"} 1"#,
             r#"leader_election_master_status{name="kube-scheduler"} 1"#,
             "scheduler_preemption_attempts_total 1",
-            r#"scheduler_preemption_victims_bucket{le="4.0"} 1"#,
+            r#"scheduler_preemption_victims_bucket{le="4"} 1"#,
             r#"scheduler_preemption_goroutines_execution_total{result="error"} 1"#,
             r#"scheduler_preemption_goroutines_duration_seconds_bucket{result="error",le="0.04"} 1"#,
             r#"plimsoll_mailbox_depth{actor="SchedulingCycle"} 7"#,

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -11,43 +12,56 @@ use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use plimsoll_apiserver::{ApiBody, BodyCut};
-use tokio::sync::watch;
+use tokio::sync::Notify;
 use tower::Service;
 
 /// Open or cut. While it is cut nothing passes in either direction and nobody is told: requests wait before they are
 /// handed to the connection, answers and watch events after they were sent. Clones share one state.
 #[derive(Debug, Clone)]
-pub struct Link {
-    open: watch::Sender<bool>,
+pub struct Link(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    open: AtomicBool,
+    /// Wakes who waits in the order in which they came: a `watch` does so in an order of chance, and no run would replay.
+    mended: Notify,
 }
 
 impl Default for Link {
     fn default() -> Self {
-        Self {
-            open: watch::Sender::new(true),
-        }
+        Self(Arc::new(State {
+            open: AtomicBool::new(true),
+            mended: Notify::new(),
+        }))
     }
 }
 
 impl Link {
     /// Lets nothing pass.
     pub fn cut(&self) {
-        self.open.send_replace(false);
+        self.0.open.store(false, Ordering::Relaxed);
     }
 
     /// Lets everything pass, what has waited first.
     pub fn mend(&self) {
-        self.open.send_replace(true);
+        self.0.open.store(true, Ordering::Relaxed);
+        self.0.mended.notify_waiters();
     }
 
     /// Whether it is open.
     pub fn is_open(&self) -> bool {
-        *self.open.borrow()
+        self.0.open.load(Ordering::Relaxed)
     }
 
     async fn passable(&self) {
-        // The sender lives as long as `self`, so waiting cannot fail.
-        let _ = self.open.subscribe().wait_for(|open| *open).await;
+        loop {
+            // Made before the look, so that no mending falls between the two.
+            let mended = self.0.mended.notified();
+            if self.is_open() {
+                return;
+            }
+            mended.await;
+        }
     }
 }
 

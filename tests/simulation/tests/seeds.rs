@@ -28,7 +28,8 @@ fn a_random_run_replays_message_by_message() {
         .iter()
         .zip(&second.trace)
         .position(|(one, other)| one != other);
-    assert_eq!(parting, None, "the traces part at this line");
+    let lines = parting.map(|at| (&first.trace[at], &second.trace[at]));
+    assert_eq!(lines, None, "the traces part here");
     assert_eq!(first.trace.len(), second.trace.len());
     assert_eq!(first.placements, second.placements);
 }

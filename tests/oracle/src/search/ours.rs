@@ -39,7 +39,7 @@ fn search(cluster: &mut Cluster, pod: Arc<plimsoll_model::Pod>, seen: &Witness) 
     let search = match step {
         Step::Done(Outcome::Placed(placement)) => placed(&placement, seen),
         Step::Done(Outcome::Unschedulable(diagnosis)) => Search {
-            fit_error: Some(diagnosis.message),
+            fit_error: Some(before_post_filters(&diagnosis.message)),
             ..nothing_found()
         },
         Step::Done(Outcome::Failed { message, .. }) => Search {
@@ -114,4 +114,10 @@ impl Score for Witness {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = names.collect();
         Ok(())
     }
+}
+
+/// The text without what post-filters add: kube-scheduler's search is over before it asks them.
+fn before_post_filters(message: &str) -> String {
+    let end = message.find(" no new claims to deallocate").unwrap_or(message.len());
+    message[..end].to_owned()
 }

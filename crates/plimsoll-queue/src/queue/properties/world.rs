@@ -377,7 +377,9 @@ impl World {
     }
 
     fn prioritise(&mut self, number: usize, priority: i32) {
-        let other = |known: &Known| known.pending && known.pod.priority() != priority;
+        // An attempt under way would be held against changes by the pod's priority when it is settled, not by the one that it
+        // had when they came.
+        let other = |known: &Known| known.pending && known.attempt.is_none() && known.pod.priority() != priority;
         let Some(at) = self.choose(number, other) else { return };
         self.no_matter(at, |pod| pod.spec.priority = Some(priority));
     }
