@@ -356,10 +356,12 @@ impl World {
         if attempt.verdict.is_some() || claimed {
             return;
         }
-        let verdict = match self.node_for(&self.seen[judged_at], &attempt.pod) {
+        // The cycle judges the newest version that it has been told of.
+        let newest = self.waiting.get(&attempt.pod.uid).unwrap_or(&attempt.pod);
+        let newest = Arc::clone(newest);
+        let verdict = match self.node_for(&self.seen[judged_at], &newest) {
             Some(node) => {
-                let claim = (node, Arc::clone(&attempt.pod));
-                self.claims.insert(attempt.pod.uid.clone(), claim);
+                self.claims.insert(newest.uid.clone(), (node, newest));
                 Verdict::Fits
             }
             None => Verdict::No { judged_at },

@@ -7,6 +7,7 @@ use plimsoll_model::{Delta, Moment, Pod, Seq, Uid};
 use proptest::prelude::*;
 
 use super::super::fixture::{Fixture, rejected_at, shrink};
+use crate::queue::holding::HOLD;
 use crate::{Outcome, Place, QueueConfig, Release, backoff};
 
 /// What may happen. Numbers choose among the pods there are.
@@ -469,7 +470,10 @@ impl World {
         };
         let pod = Arc::clone(&self.known[at].pod);
         let was_held = self.is_held(&pod);
-        let was_to_be_tried = was_held && self.place(at) == Some(Place::Gated);
+        // Another gate may hold it too, and that it has opened nobody has said.
+        let queue = &self.f.queue;
+        let gate = queue.records.find(&pod.uid).and_then(|slot| queue.records[slot].gate);
+        let was_to_be_tried = was_held && gate == Some(HOLD);
         self.f.queue.release(&pod.uid, release, self.f.now);
         let known = &mut self.known[at];
         known.waits_for_victims = release == Release::Quietly && (was_held || known.waits_for_victims);
