@@ -2,6 +2,8 @@
 
 mod backoffs;
 mod honest_hints;
+mod known;
 mod places;
+mod step;
 mod walks;
 mod world;

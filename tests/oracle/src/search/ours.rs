@@ -21,7 +21,11 @@ pub(super) fn judge(case: &SearchCase) -> SearchAnswer {
 
 fn try_case(case: &SearchCase) -> anyhow::Result<SearchAnswer> {
     let seen = Witness::default();
-    let mut cluster = Cluster::of(&case.cluster, |profile| seen.watch(profile))?;
+    let mut cluster = Cluster::of(&case.cluster, |profile| {
+        seen.watch(profile);
+        // A search is over before they are asked.
+        profile.post_filter.clear();
+    })?;
     let mut searches = Vec::new();
     for pod in &case.pods {
         searches.push(search(&mut cluster, decoded(pod)?, &seen)?);
@@ -39,7 +43,7 @@ fn search(cluster: &mut Cluster, pod: Arc<plimsoll_model::Pod>, seen: &Witness) 
     let search = match step {
         Step::Done(Outcome::Placed(placement)) => placed(&placement, seen),
         Step::Done(Outcome::Unschedulable(diagnosis)) => Search {
-            fit_error: Some(before_post_filters(&diagnosis.message)),
+            fit_error: Some(diagnosis.message),
             ..nothing_found()
         },
         Step::Done(Outcome::Failed { message, .. }) => Search {
@@ -114,10 +118,4 @@ impl Score for Witness {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = names.collect();
         Ok(())
     }
-}
-
-/// The text without what post-filters add: kube-scheduler's search is over before it asks them.
-fn before_post_filters(message: &str) -> String {
-    let end = message.find(" no new claims to deallocate").unwrap_or(message.len());
-    message[..end].to_owned()
 }

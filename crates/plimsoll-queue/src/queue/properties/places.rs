@@ -4,7 +4,8 @@ use std::time::Duration;
 use plimsoll_model::{Moment, Uid};
 use proptest::prelude::*;
 
-use super::world::{Step, World, setup, step};
+use super::step::{Step, step};
+use super::world::{World, setup};
 use crate::alike::Likeness;
 use crate::groups::Band;
 use crate::record::State;

@@ -3,119 +3,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_model::testing::{node, pod};
-use plimsoll_model::{Delta, Moment, Pod, Seq, Uid};
+use plimsoll_model::{Delta, Pod, Seq, Uid};
 use proptest::prelude::*;
 
 use super::super::fixture::{Fixture, rejected_at, shrink};
+use super::known::{Attempt, Known};
+use super::step::Step;
 use crate::queue::holding::HOLD;
 use crate::{Outcome, Place, QueueConfig, Release, backoff};
-
-/// What may happen. Numbers choose among the pods there are.
-#[derive(Debug, Clone)]
-pub(super) enum Step {
-    Add {
-        priority: i32,
-        gated: bool,
-        nominated: bool,
-    },
-    Relabel(usize),
-    Shrink(usize),
-    Touch(usize),
-    Open(usize),
-    Prioritise(usize, i32),
-    Assign(usize),
-    Delete(usize),
-    Return(usize),
-    NodeAdded,
-    NodeDeleted,
-    OthersDeleted,
-    Observe,
-    Pop,
-    /// The attempt was judged this many changes before the last, but never before its pop.
-    Reject(usize, u64),
-    Fail(usize),
-    Place(usize),
-    Drop(usize),
-    Activate(usize),
-    Hold(usize),
-    RetryAfter(usize, u64),
-    Release(usize, Release),
-    Pass(u64),
-    Tick,
-    ShutBarrier(bool),
-}
-
-pub(super) fn step() -> impl Strategy<Value = Step> {
-    let some = 0usize..1000;
-    prop_oneof![
-        6 => (0..4i32, prop::bool::weighted(0.2), prop::bool::weighted(0.2))
-            .prop_map(|(priority, gated, nominated)| Step::Add { priority, gated, nominated }),
-        2 => some.clone().prop_map(Step::Relabel),
-        2 => some.clone().prop_map(Step::Shrink),
-        2 => some.clone().prop_map(Step::Touch),
-        2 => some.clone().prop_map(Step::Open),
-        1 => (some.clone(), 0..4i32).prop_map(|(pod, priority)| Step::Prioritise(pod, priority)),
-        1 => some.clone().prop_map(Step::Assign),
-        1 => some.clone().prop_map(Step::Delete),
-        1 => some.clone().prop_map(Step::Return),
-        2 => Just(Step::NodeAdded),
-        2 => Just(Step::NodeDeleted),
-        1 => Just(Step::OthersDeleted),
-        1 => Just(Step::Observe),
-        8 => Just(Step::Pop),
-        8 => (some.clone(), 0..4u64).prop_map(|(pod, behind)| Step::Reject(pod, behind)),
-        2 => some.clone().prop_map(Step::Fail),
-        2 => some.clone().prop_map(Step::Place),
-        1 => some.clone().prop_map(Step::Drop),
-        1 => some.clone().prop_map(Step::Activate),
-        2 => some.clone().prop_map(Step::Hold),
-        1 => (some.clone(), 1..9_000u64).prop_map(|(pod, time)| Step::RetryAfter(pod, time)),
-        2 => (some, release()).prop_map(|(pod, release)| Step::Release(pod, release)),
-        4 => (0..4_000u64).prop_map(Step::Pass),
-        4 => Just(Step::Tick),
-        1 => any::<bool>().prop_map(Step::ShutBarrier),
-    ]
-}
-
-fn release() -> impl Strategy<Value = Release> {
-    prop_oneof![
-        Just(Release::Quietly),
-        Just(Release::AfterBackoff),
-        Just(Release::AtOnce)
-    ]
-}
-
-/// What the naive model knows of a pod, whether it is pending or not.
-#[derive(Debug, Clone)]
-pub(super) struct Known {
-    pub(super) pod: Arc<Pod>,
-    arrival: u64,
-    timestamp: Moment,
-    rejections: u32,
-    errors: u32,
-    /// Exists and has no node.
-    pub(super) pending: bool,
-    pub(super) attempt: Option<Attempt>,
-    /// It was held, and its victims are going now.
-    waits_for_victims: bool,
-}
-
-/// An attempt under way as the model sees it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Attempt {
-    popped_at: u64,
-    /// Numbers of the changes since the pop that may help any pod.
-    changes: Vec<u64>,
-    /// Whether something came that is replayed whatever the columns knew.
-    unnumbered: bool,
-}
-
-impl Known {
-    pub(super) fn until(&self, f: &Fixture) -> Moment {
-        let failures = if self.errors > 0 { self.errors } else { self.rejections };
-        backoff::until(&f.queue.config, failures, self.timestamp).unwrap_or(Moment::ZERO)
-    }
-}
 
 /// How the queue is set up.
 #[derive(Debug, Clone, Copy)]
@@ -193,15 +88,15 @@ impl World {
         let seq = self.f.seq;
         self.check_woken(at_most);
         for at in 0..self.known.len() {
-            if at_most.is_some_and(|most| self.known[at].pod.priority() > most) {
-                continue;
-            }
             if let Some(attempt) = &mut self.known[at].attempt {
                 if numbered {
-                    attempt.changes.push(seq);
+                    attempt.changes.push((seq, at_most));
                 } else {
                     attempt.unnumbered = true;
                 }
+            }
+            if at_most.is_some_and(|most| self.known[at].pod.priority() > most) {
+                continue;
             }
             let place = self.place(at);
             assert_ne!(
@@ -378,9 +273,7 @@ impl World {
     }
 
     fn prioritise(&mut self, number: usize, priority: i32) {
-        // An attempt under way would be held against changes by the pod's priority when it is settled, not by the one that it
-        // had when they came.
-        let other = |known: &Known| known.pending && known.attempt.is_none() && known.pod.priority() != priority;
+        let other = |known: &Known| known.pending && known.pod.priority() != priority;
         let Some(at) = self.choose(number, other) else { return };
         self.no_matter(at, |pod| pod.spec.priority = Some(priority));
     }
@@ -579,7 +472,7 @@ impl World {
         if !self.known[at].pending {
             return;
         }
-        let missed = attempt.unnumbered || attempt.changes.iter().any(|seq| *seq > judged_at);
+        let missed = attempt.missed(judged_at, &self.known[at].pod);
         let known = &mut self.known[at];
         known.timestamp = self.f.now;
         known.rejections += 1;

@@ -95,6 +95,27 @@ fn an_extender_sees_the_candidates_and_leaves_those_that_it_names() {
 }
 
 #[test]
+fn a_victim_that_is_not_seen_bound_yet_is_told_of_as_the_api_server_sent_it() {
+    let extenders = Extender::in_order(&[extender("a", false)], &[]);
+    let profile = profile_with(&FeatureGates::default(), |profile| profile.set_extenders(extenders));
+    let mut cluster = Cluster::with_nodes(profile, &["n1"]);
+    let low = Arc::new(pod("low").cpu("2").priority(0).build());
+    cluster.place(&low);
+    let high = Arc::new(preemptor("2").build());
+    cluster.add(&high);
+    let Step::Needs(effect) = cluster.begin(&high) else {
+        panic!("nobody is asked")
+    };
+    let requests = effect.request.downcast::<Vec<ExtenderRequest>>().unwrap();
+    let ExtenderCall::Preempt { candidates, .. } = &requests[0].call else {
+        panic!("{requests:?}")
+    };
+    assert_eq!(candidates[0].node, "n1");
+    assert_eq!(candidates[0].pods, [low]);
+    assert_eq!(candidates[0].pods[0].node_name(), None);
+}
+
+#[test]
 fn an_extender_may_have_other_less_important_pods_evicted() {
     let mut cluster = cluster(&[extender("a", false)]);
     ask(&mut cluster, preemptor("500m"));
