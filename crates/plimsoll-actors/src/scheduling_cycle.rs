@@ -158,6 +158,7 @@ impl SchedulingCycleState {
     ) -> Result<(), ActorProcessingErr> {
         let mut notices = Vec::new();
         self.engine.reconfigure(assembled.profiles.clone(), seq, &mut notices);
+        self.disown();
         self.act_on(notices, now);
         // A pod may have been handed out by the queue's new configuration already.
         self.begin_waiting(now)
@@ -361,6 +362,7 @@ impl Actor for SchedulingCycle {
                     .span("EffectAnswered")
                     .in_scope(|| state.decide(trace, |engine, notices| engine.resume(reply, now, notices)))?;
                 // Changes held back meanwhile are applied now; the next pod may have been waiting for them.
+                state.disown();
                 state.begin_waiting(now)?;
             }
             CycleMessage::PreBindAnswered { claim, reply, trace } => trace

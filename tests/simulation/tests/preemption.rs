@@ -300,9 +300,9 @@ fn a_victim_that_does_not_die_is_waited_for_and_nobody_else_goes() {
 }
 
 /// A preemptor to which something happens while the patch of its victim is on its way: the victim stays.
-fn spared(seed: u64, happens: fn(&World)) {
+fn spared(seed: u64, happens: fn(&World, &RunningReplica)) {
     run(async move {
-        let (world, _replica) = filled(seed, Setup::default(), &[("low", 800)], 0).await;
+        let (world, replica) = filled(seed, Setup::default(), &[("low", 800)], 0).await;
         let slow = Action::Latency { millis: 2_000 };
         world
             .server()
@@ -310,7 +310,7 @@ fn spared(seed: u64, happens: fn(&World)) {
             .add(Rule::new(rules::status_patches().name("low"), slow).times(1));
         world.add_pod(high("p", 600));
         world.pass(SECOND).await;
-        happens(&world);
+        happens(&world, &replica);
         world.pass(30 * SECOND).await;
         assert!(is_there(&world, "low") && !is_going(&world, "low"));
         assert_eq!(writes_to(&world, "low"), ["status"]);
@@ -321,14 +321,24 @@ fn spared(seed: u64, happens: fn(&World)) {
 
 #[test]
 fn nobody_goes_for_a_preemptor_that_was_deleted() {
-    spared(305, |world| world.delete_pod("p"));
+    spared(305, |world, _| world.delete_pod("p"));
 }
 
 #[test]
 fn nobody_goes_for_a_preemptor_that_was_bound_by_somebody_else() {
-    spared(306, |world| {
+    spared(306, |world, _| {
         world.add_node(workload::node("n2", 1000, 8000, 110));
         world.server().bind("default", "p", "n2").unwrap_or_default();
+    });
+}
+
+#[test]
+fn nobody_goes_for_a_preemptor_whose_profile_a_changed_configuration_leaves_out() {
+    spared(321, |_, replica| {
+        let mut other = Setup::default();
+        "other".clone_into(&mut other.profile.scheduler_name);
+        let note = "loaded a test's configuration".to_owned();
+        replica.reconfigurer().reconfigure(other.assembled(), note);
     });
 }
 

@@ -25,6 +25,8 @@ pub enum Sight {
     },
     /// It is gone.
     Gone(Uid),
+    /// It is no pod of ours any more: no profile takes it.
+    Foreign(Uid),
 }
 
 /// How a preemption ended.
@@ -34,7 +36,7 @@ pub(crate) enum Ending {
     Done,
     /// A victim stays. What had not been sent was not sent.
     Failed,
-    /// The preemptor is gone, has a node, or is no longer meant for this one. What had not been sent was not sent.
+    /// The preemptor is gone, has a node, is no longer meant for this one, or is ours no more. What had not been sent was not sent.
     NotNeeded,
     /// Another preemption for the same pod has taken its place.
     Replaced,
@@ -175,6 +177,7 @@ impl Preemptions {
                 self.see_victim(new, said);
                 self.advance_all_that_want(&new.uid, now, said);
             }
+            Sight::Foreign(uid) => self.close(uid, Ending::NotNeeded, said),
             Sight::Gone(uid) => {
                 self.close(uid, Ending::NotNeeded, said);
                 self.victim_gone(uid, now, said);

@@ -95,6 +95,17 @@ impl SchedulingCycleState {
         if !sights.is_empty() {
             self.evictor.tell(EvictorMessage::Seen(sights));
         }
+        self.disown();
+    }
+
+    /// Tells the Evictor of pods with a plan that no profile takes any more: nobody goes for them.
+    pub(super) fn disown(&self) {
+        let preemptors = self.plans.newest.keys();
+        let foreign = preemptors.filter(|preemptor| !self.engine.takes(preemptor)).cloned();
+        let sights: Vec<Sight> = foreign.map(Sight::Foreign).collect();
+        if !sights.is_empty() {
+            self.evictor.tell(EvictorMessage::Seen(sights));
+        }
     }
 
     /// A pod fits nowhere, and others are to go for it.

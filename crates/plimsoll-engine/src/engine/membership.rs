@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use plimsoll_framework::Membership;
-use plimsoll_model::{Namespace, Pod};
+use plimsoll_model::{Namespace, Pod, Uid};
 
 use super::Engine;
 use crate::Notice;
@@ -12,6 +12,11 @@ impl Engine {
     pub(super) fn plan_for(&self, pod: &Pod) -> Option<&Arc<Plan>> {
         self.plans
             .of(pod, self.ledger.columns().namespace_labels(&pod.name.namespace))
+    }
+
+    /// Whether the pod is there and belongs to a profile.
+    pub fn takes(&self, uid: &Uid) -> bool {
+        self.ledger.pod(uid).is_some_and(|pod| self.plan_for(pod).is_some())
     }
 
     fn membership(&self, pod: &Pod) -> Membership {

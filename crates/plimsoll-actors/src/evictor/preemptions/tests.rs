@@ -208,8 +208,9 @@ fn all_but_the_last_go_at_once_and_the_last_when_they_have_been_told() {
 fn nothing_is_sent_for_a_preemptor_that_needs_no_room_any_more() {
     let p = preemptor("p");
     let nominated = |node: Option<&str>| changed(&p, |pod| pod.status.nominated_node_name = node.map(Into::into));
-    let cases: [(&str, Sight); 5] = [
+    let cases: [(&str, Sight); 6] = [
         ("deleted", Sight::Gone(p.uid.clone())),
+        ("without a profile", Sight::Foreign(p.uid.clone())),
         (
             "being deleted",
             Sight::There {
