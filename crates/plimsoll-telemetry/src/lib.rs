@@ -3,6 +3,7 @@
 mod audit_metrics;
 mod buckets;
 mod config_metrics;
+mod hand_over_metrics;
 mod health;
 mod mailbox_depths;
 mod metrics;
@@ -14,8 +15,9 @@ mod tls;
 
 pub use audit_metrics::AuditMetrics;
 pub use config_metrics::ConfigMetrics;
+pub use hand_over_metrics::{HandOverMetrics, HandOverStage};
 pub use health::Check;
-pub use metrics::{AttemptResult, HandOverStage, Metrics};
+pub use metrics::{AttemptResult, Metrics};
 pub use preemption_metrics::PreemptionMetrics;
 pub use queue_metrics::{PendingPods, QueueMetrics};
 pub use serve::{Endpoints, ServeError, Serving, serve};

@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use crate::audit_metrics::AuditMetrics;
 use crate::buckets::exponential;
 use crate::config_metrics::ConfigMetrics;
+use crate::hand_over_metrics::HandOverMetrics;
 use crate::mailbox_depths::MailboxDepths;
 use crate::preemption_metrics::PreemptionMetrics;
 use crate::queue_metrics::QueueMetrics;
@@ -35,24 +36,6 @@ impl AttemptResult {
             Self::Scheduled => "scheduled",
             Self::Unschedulable => "unschedulable",
             Self::Error => "error",
-        }
-    }
-}
-
-/// How far a hand-over has come; times are counted from winning the lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandOverStage {
-    /// The API server told which version it holds.
-    VersionRead,
-    /// Every cache is past that version.
-    CaughtUp,
-}
-
-impl HandOverStage {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::VersionRead => "version_read",
-            Self::CaughtUp => "caught_up",
         }
     }
 }
@@ -79,7 +62,6 @@ label_sets! {
     Name { name }
     Resource { resource }
     Outcome { outcome }
-    Stage { stage }
 }
 
 /// Handles on every metric.
@@ -105,7 +87,7 @@ pub struct Metrics {
     bind_answers: Family<Outcome, Counter>,
     dropped_events: Counter,
     config: ConfigMetrics,
-    hand_over: Family<Stage, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    hand_over: HandOverMetrics,
 }
 
 impl std::fmt::Debug for Metrics {
@@ -149,7 +131,7 @@ impl Metrics {
             bind_answers: Family::default(),
             dropped_events: Counter::default(),
             config: ConfigMetrics::default(),
-            hand_over: Family::default(),
+            hand_over: HandOverMetrics::default(),
         };
         metrics.registered()
     }
@@ -219,11 +201,7 @@ impl Metrics {
             "Events that were not written",
             self.dropped_events.clone(),
         );
-        own.register(
-            "hand_over_seconds",
-            "How long each stage of the last hand-over took, from winning the lease",
-            self.hand_over.clone(),
-        );
+        self.hand_over.register(own);
         self.config.register(own);
         self.queue.register_own(own);
         self.preemption.register_own(own);
@@ -252,6 +230,11 @@ impl Metrics {
     /// What is told of preemption.
     pub fn preemption(&self) -> &PreemptionMetrics {
         &self.preemption
+    }
+
+    /// What is told of taking the lead over.
+    pub fn hand_over(&self) -> &HandOverMetrics {
+        &self.hand_over
     }
 
     /// What is told of audits.
@@ -338,13 +321,6 @@ impl Metrics {
     /// An event was dropped.
     pub fn event_dropped(&self) {
         self.dropped_events.inc();
-    }
-
-    /// A stage of a hand-over is reached.
-    pub fn hand_over(&self, stage: HandOverStage, since_won: Duration) {
-        self.hand_over
-            .get_or_create(&Stage::new(stage.as_str()))
-            .set(since_won.as_secs_f64());
     }
 
     /// Shows the depth of an actor's mailbox from now on.

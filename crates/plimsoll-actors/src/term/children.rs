@@ -10,7 +10,6 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, Message};
 use super::{TermMessage, TermParts, TermState};
 use crate::auditor::{Auditor, AuditorArguments, AuditorMessage};
 use crate::binding_workers::{BindingWorkers, BindingWorkersArguments};
-use crate::elector::ElectorMessage;
 use crate::evictor::{Evictor, EvictorArguments, EvictorMessage};
 use crate::informer_cache::CacheMessage;
 use crate::mailbox::{Mailbox, Summary};
@@ -24,11 +23,16 @@ pub(super) struct Running {
     pub(super) cycle: (Mailbox<CycleMessage>, ActorCell),
     pub(super) workers: BindingWorkers,
     pub(super) evictor: (Mailbox<EvictorMessage>, ActorCell),
-    pub(super) auditor: (Mailbox<AuditorMessage>, ActorCell),
+    /// Once the caches have caught up.
+    pub(super) auditor: Option<(Mailbox<AuditorMessage>, ActorCell)>,
 }
 
 impl TermState {
+    /// Starts the actors and lets the cache fill them, unless that is done.
     pub(super) async fn start(&mut self, myself: &ActorRef<TermMessage>) -> Result<(), ActorProcessingErr> {
+        if self.running.is_some() {
+            return Ok(());
+        }
         let parts = &self.parts;
         let assembled = &parts.assembled;
         let cycle = Mailbox::<CycleMessage>::new("SchedulingCycle", parts.tap.clone());
@@ -38,6 +42,7 @@ impl TermState {
             queue: Queue::new(assembled.queue(), &assembled.profiles),
             mailbox: queue.clone(),
             cycle: cycle.clone(),
+            hand_over: self.hand_over.clone(),
             clock: Arc::clone(&parts.clock),
             metrics: Arc::clone(&parts.metrics),
         };
@@ -60,6 +65,7 @@ impl TermState {
             recorder: parts.recorder.clone(),
             effects: parts.effects.clone(),
             token: Arc::clone(&self.token),
+            hand_over: self.hand_over.clone(),
             clock: Arc::clone(&parts.clock),
             metrics: Arc::clone(&parts.metrics),
         };
@@ -87,16 +93,8 @@ impl TermState {
             cycle: cycle.clone(),
             assembled: Arc::clone(assembled),
         });
-        cycle.tell(CycleMessage::Start);
-        parts.elector.tell(ElectorMessage::Running {
-            queue: queue.clone(),
-            cycle: cycle.clone(),
-        });
-        let auditor = Mailbox::<AuditorMessage>::new("Auditor", parts.tap.clone());
-        let auditor_cell = start_auditor(parts, &auditor, myself).await?;
-        tracing::info!(term = self.token.number(), "Scheduling begins");
         self.running = Some(Running {
-            auditor: (auditor, auditor_cell),
+            auditor: None,
             queue: (queue, queue_ref.get_cell()),
             cycle: (cycle, cycle_ref.get_cell()),
             evictor: (evictor, evictor_ref.get_cell()),
@@ -107,14 +105,16 @@ impl TermState {
 
     pub(super) async fn child_ended(&mut self, myself: &ActorRef<TermMessage>, child: &ActorCell, why: &str) {
         let Some(running) = &mut self.running else { return };
-        if child.get_id() == running.auditor.1.get_id() {
+        if let Some((auditor, cell)) = &mut running.auditor
+            && child.get_id() == cell.get_id()
+        {
             if !self.stopping {
                 tracing::error!(
                     error = why,
                     "The auditor has died; pods are scheduled all the same, and it is started anew"
                 );
-                if let Ok(cell) = start_auditor(&self.parts, &running.auditor.0, myself).await {
-                    running.auditor.1 = cell;
+                if let Ok(started) = start_auditor(&self.parts, auditor, myself).await {
+                    *cell = started;
                 }
             }
         } else if child.get_id() == running.workers.cell().get_id() {
@@ -144,7 +144,7 @@ impl TermState {
 }
 
 /// Starts the auditor, for the first time or again: what an earlier one has found is found again.
-async fn start_auditor(
+pub(super) async fn start_auditor(
     parts: &TermParts,
     mailbox: &Mailbox<AuditorMessage>,
     myself: &ActorRef<TermMessage>,
