@@ -7,6 +7,7 @@
 pub mod candidacy;
 mod coordination;
 pub mod election;
+mod sightings;
 mod terms;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use plimsoll_client::{
     CandidateReply, Clock, EventRecord, EventType, LeaseCandidateClient, LeaseClient, LeaseReply, ObjectReference,
-    TermToken,
+    StoredLease, TermToken,
 };
 use plimsoll_config::ElectionConfig;
 use plimsoll_model::{Moment, ObjectName};
@@ -124,6 +125,8 @@ pub enum ElectorMessage {
         /// What came back.
         reply: CandidateReply,
     },
+    /// From the watch of the lease: somebody has written it.
+    Seen(Box<StoredLease>),
     /// From the alarm: the next try, or the deadline.
     Tick,
     /// From the HTTP server. Answered at once.
@@ -144,6 +147,7 @@ impl Summary for ElectorMessage {
                 other => format!("Answered {attempt} {other:?}"),
             },
             Self::CandidateAnswered { attempt, reply } => format!("CandidateAnswered {attempt} {reply}"),
+            Self::Seen(lease) => format!("Seen holder={:?}", lease.record.holder),
             Self::Tick => "Tick".to_owned(),
             Self::View(_) => "View".to_owned(),
         }
@@ -213,6 +217,14 @@ pub struct ElectorState {
     attempt: u64,
     asking: bool,
     next_try: Moment,
+    /// Standing aside: no try before then, whatever is seen.
+    not_before: Moment,
+    /// When to try by what was seen of the lease during the try under way.
+    sighted: Option<Moment>,
+    /// How long the machine had been suspended in all when it was last looked at.
+    suspended: Duration,
+    /// Since when nobody held the lease that is being taken.
+    vacant_since: Option<Moment>,
     stepping_down: Option<StepDown>,
     running: Option<(Mailbox<QueueMessage>, Mailbox<CycleMessage>)>,
     alive: BTreeMap<&'static str, Moment>,
@@ -294,15 +306,21 @@ impl ElectorState {
             self.slow_paths = slow_paths;
         }
         match next {
-            Next::Ask(request) => self.ask(request),
+            Next::Ask(request) => {
+                self.vacant_since = self.election.vacant_since(now);
+                self.ask(request);
+            }
             Next::Held { won, sent_at, retry_at } => {
                 self.next_try = retry_at;
+                if won && let Some(since) = self.vacant_since {
+                    self.metrics.hand_over().vacant_for(now.since(since));
+                }
                 match &self.token {
                     Some(token) if !won => token.renewed(sent_at),
                     _ => self.begin_term(sent_at),
                 }
             }
-            Next::NotHeld { retry_at } => self.next_try = retry_at,
+            Next::NotHeld { retry_at } => self.try_again(retry_at),
             Next::Lost { reason } => self.end_term(&reason, now),
             Next::EndOfTerm { preferred } => self.step_down(StepDown::EndOfTerm(preferred), now),
         }
@@ -426,13 +444,16 @@ impl Actor for Elector {
         if arguments.config.leader_elect {
             arguments.metrics.election().leading(false);
         }
+        let suspended = arguments.clock.suspended();
+        let mut of_the_watch = arguments.random.clone();
+        of_the_watch.set_stream(1);
         let mut election = Election::new(arguments.identity, arguments.config.clone(), arguments.random);
         if arguments.candidate.is_some() {
             election = election.coordinated();
         }
         let candidacy = Candidacy::new(arguments.config.retry_period);
         let coordination = arguments.candidate.map(|client| Coordination::new(client, candidacy));
-        Ok(ElectorState {
+        let state = ElectorState {
             election,
             coordination,
             config: arguments.config,
@@ -449,6 +470,10 @@ impl Actor for Elector {
             attempt: 0,
             asking: false,
             next_try: Moment::ZERO,
+            not_before: Moment::ZERO,
+            sighted: None,
+            suspended,
+            vacant_since: None,
             stepping_down: None,
             running: None,
             alive: BTreeMap::new(),
@@ -458,7 +483,11 @@ impl Actor for Elector {
             alarm: Alarm::default(),
             tasks: TaskTracker::new(),
             cancelled: CancellationToken::new(),
-        })
+        };
+        if state.config.leader_elect {
+            state.watch_lease(of_the_watch);
+        }
+        Ok(state)
     }
 
     async fn handle(
@@ -469,6 +498,7 @@ impl Actor for Elector {
     ) -> Result<(), ActorProcessingErr> {
         state.mailbox.depth().taken();
         let now = state.clock.now();
+        state.wake();
         match message {
             ElectorMessage::Begin if state.phase == Phase::NotStarted => {
                 tracing::info!(lease = state.lease.name(), "Attempting to acquire leader lease...");
@@ -496,6 +526,7 @@ impl Actor for Elector {
             } => state.announce(event_type, reason, &note),
             ElectorMessage::Answered { attempt, reply } => state.take_answer(attempt, reply, now),
             ElectorMessage::CandidateAnswered { attempt, reply } => state.take_candidate_answer(attempt, reply, now),
+            ElectorMessage::Seen(lease) => state.take_sight(lease, now),
             ElectorMessage::Tick => state.tick(now),
             ElectorMessage::View(reply) => {
                 let _ = reply.send(state.view(now));
@@ -520,7 +551,10 @@ mod tests {
         // Last renewed at 100 s: the deadline is at 110 s, the lease runs out at 115 s.
         let at = |seconds| Moment::ZERO + Duration::from_secs(seconds);
         let overdue = |config: &ElectionConfig, now| is_overdue(at(110), config, at(now));
-        assert_eq!([105, 115, 135, 136].map(|now| overdue(&config, now)), [false, false, false, true]);
+        assert_eq!(
+            [105, 115, 135, 136].map(|now| overdue(&config, now)),
+            [false, false, false, true]
+        );
         let without = ElectionConfig {
             leader_elect: false,
             ..config

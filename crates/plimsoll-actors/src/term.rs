@@ -231,7 +231,9 @@ impl TermState {
         self.caught_up = true;
         self.hand_over.reached(HandOverStage::CaughtUp);
         self.parts.cache.tell(CacheMessage::Begin);
-        let Some(running) = &mut self.running else { return Ok(()) };
+        let Some(running) = &mut self.running else {
+            return Ok(());
+        };
         self.parts.elector.tell(ElectorMessage::Running {
             queue: running.queue.0.clone(),
             cycle: running.cycle.0.clone(),

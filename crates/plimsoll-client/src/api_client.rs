@@ -17,9 +17,8 @@ use crate::{Clock, RateLimit, TermToken};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Metadata of a list's objects, or the objects from a server that does not part them.
-const METADATA: HeaderValue = HeaderValue::from_static(
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
-);
+const METADATA: HeaderValue =
+    HeaderValue::from_static("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json");
 const STRATEGIC_MERGE: HeaderValue = HeaderValue::from_static("application/strategic-merge-patch+json");
 /// As long as kube-apiserver itself works on a request that names no time-out.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_mins(1);

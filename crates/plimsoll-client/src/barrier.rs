@@ -67,10 +67,7 @@ pub async fn consistent_account<K: WatchedKind>(client: &ApiClient) -> Result<Ac
         None => K::PATH.to_owned(),
     };
     let failed = |error: &dyn std::fmt::Display| BarrierError::Failed(error.to_string());
-    let reply = client
-        .send(get_metadata(&path))
-        .await
-        .map_err(|error| failed(&error))?;
+    let reply = client.send(get_metadata(&path)).await.map_err(|error| failed(&error))?;
     if !reply.status.is_success() {
         return Err(failed(&crate::write::status_text(&reply)));
     }

@@ -11,6 +11,11 @@ pub trait Clock: Send + Sync + fmt::Debug {
     /// Time that never goes back and goes on while the machine is suspended: what deadlines of a term are made of.
     fn now(&self) -> Moment;
 
+    /// How long the machine has been suspended in all: what [`Self::now`] counts and timers do not.
+    fn suspended(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// The time of day, for texts that people and other programs read; it may jump and is never compared.
     fn wall(&self) -> Timestamp;
 }
@@ -30,6 +35,14 @@ impl Clock for SystemClock {
         let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
         let nanos = u64::try_from(time.tv_nsec).unwrap_or(0);
         Moment::from_nanos(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+
+    #[cfg(target_os = "linux")]
+    fn suspended(&self) -> Duration {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
+        self.now().since(Moment::ZERO + Duration::new(seconds, nanos))
     }
 
     fn wall(&self) -> Timestamp {
@@ -71,13 +84,17 @@ impl VirtualClock {
     }
 
     fn elapsed(&self) -> Duration {
-        self.started.elapsed() + Duration::from_nanos(self.suspended.load(Ordering::SeqCst))
+        self.started.elapsed() + self.suspended()
     }
 }
 
 impl Clock for VirtualClock {
     fn now(&self) -> Moment {
         Moment::ZERO + self.elapsed()
+    }
+
+    fn suspended(&self) -> Duration {
+        Duration::from_nanos(self.suspended.load(Ordering::SeqCst))
     }
 
     fn wall(&self) -> Timestamp {
@@ -127,6 +144,7 @@ mod tests {
         assert_eq!(clock.now(), Moment::ZERO + Duration::from_secs(2));
         clock.suspend(Duration::from_secs(3));
         assert_eq!(clock.now(), Moment::ZERO + Duration::from_secs(5));
+        assert_eq!(clock.suspended(), Duration::from_secs(3));
         assert_eq!(seconds_text(clock.wall()), "2026-11-28T02:31:05Z");
     }
 
@@ -135,5 +153,6 @@ mod tests {
         let first = SystemClock.now();
         assert!(SystemClock.now() >= first);
         assert!(first > Moment::ZERO);
+        assert!(SystemClock.suspended() <= SystemClock.now().since(Moment::ZERO));
     }
 }

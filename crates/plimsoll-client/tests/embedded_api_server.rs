@@ -11,7 +11,7 @@ use plimsoll_client::{
     ApiClient, BindReply, ConditionPatch, EventRecord, EventReply, EventSeries, EventType, EventWriter, LeaseClient,
     LeaseRecord, LeaseReply, Namespaces, Nodes, NominationPatch, ObjectReference, PatchReply, PodRead, PodStatusPatch,
     Pods, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets, TermToken, VirtualClock, Watch,
-    WatchBatch, WatchEvent, WatchedKind, consistent_version, force_progress,
+    WatchBatch, WatchEvent, WatchedKind, consistent_account, consistent_version, force_progress, watch_lease,
 };
 use plimsoll_model::{Moment, ObjectName, Pod, Timestamp, Uid};
 use rand_chacha::ChaCha8Rng;
@@ -158,6 +158,75 @@ async fn a_quiet_watch_is_brought_to_a_consistent_version_within_seconds() {
     assert!(reached >= wanted, "{reached} {wanted}");
     assert!(started.elapsed() <= Duration::from_secs(4));
     assert_eq!(describe(&source.recv().await.unwrap().events[0]), "progress");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_tells_what_is_there_without_the_objects() {
+    let (server, client) = server();
+    let nothing = consistent_account::<Pods>(&client).await.unwrap();
+    assert_eq!((nothing.newest.as_u64(), nothing.count), (0, 0));
+    for name in ["a", "b", "c"] {
+        create_pod(&server, name);
+    }
+    let newest = server.resource_version();
+    // Neither another kind nor a deletion changes what the newest is.
+    create_node(&server, "n1");
+    let pods = find_plural("pods").unwrap();
+    server.delete(pods, "default", "a").unwrap();
+    let account = consistent_account::<Pods>(&client).await.unwrap();
+    assert_eq!((account.newest.as_u64(), account.count), (newest, 2));
+    assert_eq!(account.version, consistent_version::<Pods>(&client).await.unwrap());
+    assert!(account.version > account.newest);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_watches_a_lease_hears_of_each_write_and_of_no_other_lease() {
+    let (_server, client) = server();
+    let lease = |name: &str| LeaseClient::new(client.clone(), "kube-system", name);
+    let record = |holder: &str| LeaseRecord {
+        holder: holder.to_owned(),
+        duration_seconds: 15,
+        acquire_time: None,
+        renew_time: None,
+        transitions: 0,
+    };
+    let LeaseReply::Lease(stored) = lease("kube-scheduler").create(&record("a")).await else {
+        panic!("not created")
+    };
+    lease("another").create(&record("x")).await;
+    let (sink, mut source) = mpsc::channel(8);
+    let watching = watch_lease(lease("kube-scheduler"), ChaCha8Rng::seed_from_u64(1), sink);
+    let writing = async {
+        // Past the end of the first watch, so that the second is tried too.
+        for (seconds, holder) in [(1, ""), (400, "b")] {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            let LeaseReply::Lease(now) = lease("kube-scheduler").get().await else {
+                panic!("not there")
+            };
+            lease("another").update(&stored, &record("y")).await;
+            lease("kube-scheduler").update(&now, &record(holder)).await;
+        }
+        std::future::pending::<()>().await;
+    };
+    let mut holders = Vec::new();
+    let hearing = async {
+        while holders.last().map(String::as_str) != Some("b") {
+            for event in source.recv().await.unwrap().events {
+                if let WatchEvent::Upsert(lease) = event {
+                    holders.push(lease.record.holder.clone());
+                }
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        () = hearing => {}
+        () = watching => panic!("the watch ended"),
+        () = writing => {}
+    }
+    assert_eq!(holders.first().map(String::as_str), Some("a"));
+    assert!(holders.iter().all(|holder| ["a", "", "b"].contains(&holder.as_str())));
+    assert!(holders.iter().any(String::is_empty), "{holders:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -77,9 +77,7 @@ impl HandOverMetrics {
     /// A stage is reached.
     pub fn reached(&self, stage: HandOverStage, since_won: Duration) {
         let stage = stage.as_str();
-        self.stages
-            .get_or_create(&Stage { stage })
-            .set(since_won.as_secs_f64());
+        self.stages.get_or_create(&Stage { stage }).set(since_won.as_secs_f64());
     }
 
     /// The lease was won, and nobody held it for so long before.

@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_apiserver::fault::{Action, Match, Rule};
+use plimsoll_apiserver::fault::{Action, Failure, Match, Rule};
 use plimsoll_simulation::world::{Setup, World};
-use plimsoll_simulation::{run, workload};
+use plimsoll_simulation::{rules, run, workload};
 use plimsoll_telemetry::HandOverStage;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Record};
@@ -101,7 +101,10 @@ fn each_stage_of_a_hand_over_is_told_as_a_metric_and_a_span() {
             let told = STAGES.map(|stage| seconds(&world, "replica-a", stage).unwrap());
             assert!(told.is_sorted(), "{told:?}");
             let text = world.metrics("replica-a").text().unwrap();
-            assert!(text.contains(r#"plimsoll_hand_over_seconds{stage="queue_built"}"#), "{text}");
+            assert!(
+                text.contains(r#"plimsoll_hand_over_seconds{stage="queue_built"}"#),
+                "{text}"
+            );
         });
     });
     let ended = ended.0.lock().unwrap();
@@ -155,6 +158,68 @@ fn nothing_is_decided_before_every_kind_has_been_caught_up_with_though_queue_and
         let caught_up = seconds(&world, "replica-b", HandOverStage::CaughtUp).unwrap();
         let built = seconds(&world, "replica-b", HandOverStage::QueueBuilt).unwrap();
         assert!(caught_up >= 5.0 && built - caught_up < 0.1, "{caught_up} s, {built} s");
+        world.check();
+    });
+}
+
+#[test]
+fn a_released_lease_is_taken_at_once() {
+    run(async {
+        let (world, first) = World::led(163).await;
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        let _second = world.start("replica-b", Setup::default()).await;
+        world.pass(20 * SECOND).await;
+        first.shutdown();
+        world
+            .until("the standby leads", SECOND / 5, || world.leader() == "replica-b")
+            .await;
+        world.add_pod(workload::pod("a", 600, 10));
+        world.until_bound(1, SECOND / 2).await;
+        world.check();
+    });
+}
+
+#[test]
+fn a_lease_that_is_not_renewed_any_more_is_taken_as_it_runs_out() {
+    run(async {
+        let (world, first) = World::led(164).await;
+        let _second = world.start("replica-b", Setup::default()).await;
+        world.pass(20 * SECOND).await;
+        first.kill();
+        // The last renewal may be almost a retry period old.
+        world.pass(12 * SECOND).await;
+        assert_eq!(world.leader(), "replica-a");
+        world
+            .until("the standby leads", 3 * SECOND + SECOND / 5, || {
+                world.leader() == "replica-b"
+            })
+            .await;
+    });
+}
+
+#[test]
+fn a_standby_that_may_not_watch_the_lease_polls() {
+    run(async {
+        let (world, first) = World::led(165).await;
+        let failure = Failure::code(403);
+        let watches = rules::watches("leases.coordination.k8s.io").user_agent("replica-b");
+        world
+            .server()
+            .faults()
+            .add(Rule::new(watches, Action::Fail { failure }));
+        let _second = world.start("replica-b", Setup::default()).await;
+        world.pass(20 * SECOND).await;
+        first.shutdown();
+        world
+            .until("the standby leads", 6 * SECOND, || world.leader() == "replica-b")
+            .await;
+        assert!(
+            !world
+                .trace()
+                .lines()
+                .iter()
+                .any(|line| line.contains("replica-b Elector: Seen"))
+        );
         world.check();
     });
 }

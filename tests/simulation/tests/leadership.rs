@@ -154,6 +154,9 @@ fn bindings_that_arrive(asleep: Duration) -> Option<u64> {
         // From here on the repeated binding passes the first check of the term and waits before the wire.
         machine.link().cut();
         world.pass(2 * SECOND).await;
+        // Else it would win its own lease back, and bind in another term.
+        let lease = rules::lease_requests().user_agent("replica-a");
+        world.server().faults().add(Rule::new(lease, fail(500)));
         machine.clock().suspend(asleep);
         machine.link().mend();
         world.pass(SECOND / 2).await;
@@ -290,10 +293,8 @@ fn a_cycle_that_answers_no_probes_costs_its_replica_the_lease() {
     run(async {
         let world = World::new(141);
         let _first = world.start("replica-a", Setup::default()).await;
-        world.pass(5 * SECOND).await;
-        let _second = world.start("replica-b", Setup::default()).await;
         world.add_node(workload::node("n1", 1000, 8000, 110));
-        world.pass(5 * SECOND).await;
+        world.pass(10 * SECOND).await;
         // As if it were busy with one message for ever; the lease could be renewed all the same.
         world.trace().lose("SchedulingCycle", "Probe", usize::MAX);
         world.trace().lose("SchedulingCycle", "Attempt", usize::MAX);
@@ -302,6 +303,7 @@ fn a_cycle_that_answers_no_probes_costs_its_replica_the_lease() {
             .until("the leader gives up", 20 * SECOND, || world.leader() != "replica-a")
             .await;
         world.trace().lose_no_more();
+        let _second = world.start("replica-b", Setup::default()).await;
         world.until_bound(1, 15 * SECOND).await;
         assert_eq!(world.leader(), "replica-b");
         // It stands aside, and then by.

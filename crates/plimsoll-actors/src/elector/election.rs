@@ -47,6 +47,7 @@
 //! Coordinated leader election has rows of its own, see [`coordinated`].
 
 pub mod coordinated;
+mod sighting;
 
 use std::time::Duration;
 
@@ -428,10 +429,9 @@ impl Election {
     /// Retry period × (1 + up to 1.2), so that candidates do not act in step.
     fn candidate_retry(&mut self, now: Moment) -> Moment {
         let unit = f64::from(self.random.next_u32()) / f64::from(u32::MAX);
-        now + self
-            .config
-            .retry_period
-            .mul_f64(unit.mul_add(plimsoll_config::JITTER_FACTOR, 1.0))
+        let factor = unit.mul_add(plimsoll_config::JITTER_FACTOR, 1.0);
+        let poll = now + self.config.retry_period.mul_f64(factor);
+        self.no_later_than_vacant(poll, now)
     }
 }
 

@@ -157,5 +157,6 @@ impl ElectorState {
         self.token = None;
         self.phase = Phase::Standing;
         self.next_try = stand_aside.max(undecided_until);
+        self.not_before = self.next_try;
     }
 }

@@ -19,7 +19,9 @@ fn begin(term: u64, metrics: &Arc<Metrics>) -> (Arc<VirtualClock>, HandOver) {
 
 fn told(metrics: &Metrics) -> Vec<Option<u64>> {
     let millis = |seconds: f64| Duration::from_secs_f64(seconds).as_millis().try_into().unwrap();
-    STAGES.map(|stage| metrics.hand_over().seconds(stage).map(millis)).into()
+    STAGES
+        .map(|stage| metrics.hand_over().seconds(stage).map(millis))
+        .into()
 }
 
 #[tokio::test(start_paused = true)]

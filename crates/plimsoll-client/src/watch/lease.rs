@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::backoff::Backoff;
 use super::stream::{End, WatchStream};
-use super::{RawPolicies, SHORT_WATCH, WatchBatch, WatchedKind};
+use super::{SHORT_WATCH, WatchBatch, WatchedKind};
 use crate::{LeaseClient, StoredLease};
 
 /// How long one request watches. A leader writes every few seconds, so that a watch that is dead shows soon anyway.
@@ -20,7 +20,7 @@ const FORBIDDEN: Duration = Duration::from_mins(5);
 
 /// Leases as objects of a watch.
 #[derive(Debug, Clone, Copy)]
-pub struct Leases;
+pub(super) struct Leases;
 
 impl WatchedKind for Leases {
     type Object = StoredLease;
@@ -36,10 +36,7 @@ impl WatchedKind for Leases {
     }
 
     fn version(lease: &StoredLease) -> ResourceVersion {
-        lease
-            .resource_version
-            .parse()
-            .unwrap_or(ResourceVersion::new(0))
+        lease.resource_version.parse().unwrap_or(ResourceVersion::new(0))
     }
 }
 

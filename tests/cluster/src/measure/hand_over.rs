@@ -247,7 +247,11 @@ async fn leads(replica: &mut Replica) -> anyhow::Result<()> {
     let built = |metrics: &Metrics| metrics.total("plimsoll_hand_over_seconds", &[("stage", "queue_built")]) > 0.0;
     while !replica.metrics().await.is_ok_and(|metrics| built(&metrics)) {
         replica.process.ensure_running()?;
-        ensure!(Instant::now() < deadline, "no leader:\n{}", replica.process.log_tail(20));
+        ensure!(
+            Instant::now() < deadline,
+            "no leader:\n{}",
+            replica.process.log_tail(20)
+        );
         sleep(Duration::from_millis(100)).await;
     }
     Ok(())

@@ -22,7 +22,10 @@ struct Setting {
 
 enum Event {
     Try,
-    Arrives { request: Request, reply_at: Option<Millis> },
+    Arrives {
+        request: Request,
+        reply_at: Option<Millis>,
+    },
     Answered(Answer),
     Deadline,
     /// Killed, or asked to end.
@@ -138,6 +141,8 @@ impl Model {
 
     fn plan(&mut self, number: usize, at: Millis, attempt: Option<u64>, event: Event) {
         self.plans += 1;
+        // A paused machine hears of what was over long ago.
+        let at = at.max(self.now);
         let process = self.machines[number].processes;
         self.planned.insert((at, self.plans), (number, process, attempt, event));
     }
@@ -323,7 +328,14 @@ impl Model {
         }
     }
 
-    fn arrive(&mut self, number: usize, process: u64, attempt: Option<u64>, request: Request, reply_at: Option<Millis>) {
+    fn arrive(
+        &mut self,
+        number: usize,
+        process: u64,
+        attempt: Option<u64>,
+        request: Request,
+        reply_at: Option<Millis>,
+    ) {
         let answer = self.apply(request);
         if let Some(at) = reply_at
             && process == self.machines[number].processes
@@ -363,7 +375,9 @@ impl Model {
     /// Whether a record may follow the present one.
     fn judge(&self, record: &LeaseRecord) -> Result<(), &'static str> {
         let Some(present) = &self.lease else {
-            return (record.transitions == 0).then_some(()).ok_or("a first holder counts none");
+            return (record.transitions == 0)
+                .then_some(())
+                .ok_or("a first holder counts none");
         };
         if record.holder.is_empty() {
             let same = record.transitions == present.transitions;
