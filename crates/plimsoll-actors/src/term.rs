@@ -31,7 +31,7 @@ use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
 
 use self::barrier::barrier;
-use self::children::Running;
+use self::children::{ChildEnd, Running};
 
 /// What the term hears.
 #[derive(Debug)]
@@ -134,6 +134,8 @@ pub struct TermState {
     mailbox: Mailbox<TermMessage>,
     running: Option<Running>,
     stopping: bool,
+    /// One of its actors has died, and the supervisor was told.
+    failed: bool,
     tasks: TaskTracker,
     cancelled: CancellationToken,
 }
@@ -229,6 +231,7 @@ impl Actor for Term {
             mailbox: arguments.mailbox,
             running: None,
             stopping: false,
+            failed: false,
             tasks: TaskTracker::new(),
             cancelled: CancellationToken::new(),
         };
@@ -269,11 +272,13 @@ impl Actor for Term {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorTerminated(child, _, reason) => {
-                let why = reason.as_deref().unwrap_or("stopped");
-                state.child_ended(&myself, &child, why).await;
+                let end = ChildEnd::stopped(reason.as_deref());
+                state.child_ended(&myself, &child, end).await;
             }
             SupervisionEvent::ActorFailed(child, error) => {
-                state.child_ended(&myself, &child, &error.to_string()).await;
+                let why = error.to_string();
+                let end = ChildEnd::failed(&why, &error);
+                state.child_ended(&myself, &child, end).await;
             }
             _ => {}
         }

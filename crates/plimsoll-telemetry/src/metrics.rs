@@ -17,6 +17,7 @@ use crate::config_metrics::ConfigMetrics;
 use crate::mailbox_depths::MailboxDepths;
 use crate::preemption_metrics::PreemptionMetrics;
 use crate::queue_metrics::QueueMetrics;
+use crate::resignation_metrics::ResignationMetrics;
 
 /// How an attempt to schedule a pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +97,7 @@ pub struct Metrics {
     queue: QueueMetrics,
     preemption: PreemptionMetrics,
     audit: AuditMetrics,
+    resignations: ResignationMetrics,
     cache_size: Family<Kind, Gauge>,
     master_status: Family<Name, Gauge>,
     slow_path: Family<Name, Counter>,
@@ -140,6 +142,7 @@ impl Metrics {
             queue: QueueMetrics::default(),
             preemption: PreemptionMetrics::default(),
             audit: AuditMetrics::default(),
+            resignations: ResignationMetrics::default(),
             cache_size: Family::default(),
             master_status: Family::default(),
             slow_path: Family::default(),
@@ -228,6 +231,7 @@ impl Metrics {
         self.queue.register_own(own);
         self.preemption.register_own(own);
         self.audit.register(own);
+        self.resignations.register(own);
         registry.register_collector(Box::new(Arc::clone(&self.depths)));
         self
     }
@@ -257,6 +261,11 @@ impl Metrics {
     /// What is told of audits.
     pub fn audit(&self) -> &AuditMetrics {
         &self.audit
+    }
+
+    /// What is told of leadership that was given up.
+    pub fn resignations(&self) -> &ResignationMetrics {
+        &self.resignations
     }
 
     /// An attempt ended.
