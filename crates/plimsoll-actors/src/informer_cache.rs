@@ -12,9 +12,9 @@ mod kind;
 mod permissions;
 mod raw_objects;
 mod store;
-mod watch_counts;
 #[cfg(test)]
 mod tests;
+mod watch_counts;
 
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ use crate::effects::Effects;
 use crate::elector::ElectorMessage;
 use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
-use crate::informer_cache::CacheMessage;
+use crate::informer_cache::{CacheMessage, WatchPulses};
 use crate::mailbox::{Mailbox, Summary, Tap};
 use crate::permits::{Permits, WaitingReport};
 use crate::scheduling_cycle::CycleMessage;
@@ -101,6 +101,8 @@ pub struct TermParts {
     pub cache: Mailbox<CacheMessage>,
     /// What the cache keeps of objects.
     pub raw: RawPolicies,
+    /// What its watches show beside what they deliver.
+    pub watches: WatchPulses,
     /// Who tells users.
     pub recorder: Mailbox<RecorderMessage>,
     /// Whose renewal depends on our answers.

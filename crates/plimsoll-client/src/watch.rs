@@ -199,7 +199,10 @@ impl<K: WatchedKind> Watch<K> {
                 self.backoff.reset();
             }
             let healthy = round.delivered && started.elapsed() >= SHORT_WATCH;
-            self.broken = matches!(round.end, End::Closed | End::Cut { .. } | End::Silent | End::Forbidden { .. });
+            self.broken = matches!(
+                round.end,
+                End::Closed | End::Cut { .. } | End::Silent | End::Forbidden { .. }
+            );
             if !matches!(round.end, End::Silent) {
                 self.pulse.excused.beat();
             }
@@ -242,7 +245,11 @@ impl<K: WatchedKind> Watch<K> {
                     self.pause(false, None).await;
                 }
                 End::Silent => {
-                    tracing::warn!(kind = K::NAME, "Watch silent for {} s, going on anew", SILENCE.as_secs());
+                    tracing::warn!(
+                        kind = K::NAME,
+                        "Watch silent for {} s, going on anew",
+                        SILENCE.as_secs()
+                    );
                     self.pause(healthy, None).await;
                 }
                 End::Cut { reason, retry_after } if self.position.is_none() => {
@@ -278,12 +285,14 @@ impl<K: WatchedKind> Watch<K> {
 
     async fn follow(&mut self, from: ResourceVersion, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let seconds = self.watch_seconds();
+        // A request waits for its turn first, under a limit that may be low.
         if std::mem::take(&mut self.broken)
-            && let Err(end) = self.check_history(from).await
+            && let Err(end) = excused(&self.pulse, self.check_history(from)).await
         {
             return Round { end, delivered: false };
         }
-        let mut stream = match WatchStream::<K>::open(&self.client, from, seconds, self.raw.clone()).await {
+        let opening = WatchStream::<K>::open(&self.client, from, seconds, self.raw.clone());
+        let mut stream = match excused(&self.pulse, opening).await {
             Ok(stream) => stream.with_pulse(self.pulse.clone()),
             Err(end) => return Round { end, delivered: false },
         };
@@ -307,7 +316,8 @@ impl<K: WatchedKind> Watch<K> {
 
     async fn list_streaming(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let seconds = self.watch_seconds();
-        let listed = match WatchStream::<K>::open_list(&self.client, seconds, self.raw.clone()).await {
+        let opening = WatchStream::<K>::open_list(&self.client, seconds, self.raw.clone());
+        let listed = match excused(&self.pulse, opening).await {
             Ok(stream) => {
                 let mut stream = stream.with_pulse(self.pulse.clone());
                 stream.collect_initial().await.map(|initial| (stream, initial))
@@ -332,7 +342,8 @@ impl<K: WatchedKind> Watch<K> {
     }
 
     async fn list_paged(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
-        let (event, version) = match list::pages::<K>(&self.client, self.raw.now(), &self.pulse).await {
+        let listing = list::pages::<K>(&self.client, self.raw.now(), &self.pulse);
+        let (event, version) = match excused(&self.pulse, listing).await {
             Ok(listed) => listed,
             Err(end) => return Round { end, delivered: false },
         };

@@ -115,8 +115,14 @@ impl World {
     }
 
     fn is_held(&self) -> bool {
-        let lease = self.server.get(kind("coordination.k8s.io", "leases"), "kube-system", "kube-scheduler");
-        lease.is_some_and(|lease| lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| !holder.is_empty()))
+        let lease = self
+            .server
+            .get(kind("coordination.k8s.io", "leases"), "kube-system", "kube-scheduler");
+        lease.is_some_and(|lease| {
+            lease["spec"]["holderIdentity"]
+                .as_str()
+                .is_some_and(|holder| !holder.is_empty())
+        })
     }
 
     async fn until(&mut self, what: &str, mut holds: impl AsyncFnMut(&mut Self) -> bool) {
@@ -149,12 +155,17 @@ async fn a_cold_standby_is_healthy_and_not_ready_before_it_leads() {
     world.schedule("delayCacheUntilActive: true");
     world
         .until("the leader is ready", async |world| {
-            world.replicas[0].get("/readyz").await.is_some_and(|(status, _)| status == 200)
+            world.replicas[0]
+                .get("/readyz")
+                .await
+                .is_some_and(|(status, _)| status == 200)
         })
         .await;
     world.schedule("delayCacheUntilActive: true");
     world
-        .until("the standby serves", async |world| world.replicas[1].get("/livez").await.is_some())
+        .until("the standby serves", async |world| {
+            world.replicas[1].get("/livez").await.is_some()
+        })
         .await;
     for _ in 0..20 {
         let standby = &world.replicas[1];
@@ -170,7 +181,9 @@ async fn a_cold_standby_is_healthy_and_not_ready_before_it_leads() {
     }
     world.replicas[0].process.kill().unwrap();
     world.add_pod("a", &json!({}));
-    world.until("the standby takes over", async |world| world.is_bound("a")).await;
+    world
+        .until("the standby takes over", async |world| world.is_bound("a"))
+        .await;
     assert_eq!(world.replicas[1].get("/readyz").await.unwrap().0, 200);
 }
 
@@ -180,7 +193,9 @@ async fn a_plugin_that_never_returns_ends_the_process_with_code_1_and_another_re
     world.schedule("");
     world.until("the first leads", async |world| world.is_held()).await;
     world.add_pod("before", &json!({}));
-    world.until("it schedules", async |world| world.is_bound("before")).await;
+    world
+        .until("it schedules", async |world| world.is_bound("before"))
+        .await;
     world.schedule("");
     world.add_pod("poison", &json!({ LABEL: "hang" }));
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -193,5 +208,7 @@ async fn a_plugin_that_never_returns_ends_the_process_with_code_1_and_another_re
         .await;
     let ended = world.replicas[0].process.wait().unwrap();
     assert_eq!(ended.code(), Some(1), "{}", world.replicas[0].log());
-    world.until("the other goes on", async |world| world.is_bound("after")).await;
+    world
+        .until("the other goes on", async |world| world.is_bound("after"))
+        .await;
 }

@@ -49,7 +49,9 @@ fn a_wedge_costs_the_lease(seed: u64, actor: &'static str, message: &str, label:
         world.trace().lose(actor, &message, usize::MAX);
         world.add_pod(workload::pod("a", 100, 10));
         world
-            .until("the leader gives up", NOTICED, || !resignations(&world, "replica-a").is_empty())
+            .until("the leader gives up", NOTICED, || {
+                !resignations(&world, "replica-a").is_empty()
+            })
             .await;
         world.trace().lose_no_more();
         assert_eq!(resignations(&world, "replica-a"), [(label, 1)]);
@@ -242,7 +244,9 @@ fn waiting_for_an_effect_or_an_extender_for_ten_minutes_is_no_lack_of_progress()
         world.add_pod(workload::pod("a", 100, 10));
         // Meanwhile the watch of nodes fills all the room there is, and is held back.
         for number in 0..590 {
-            world.edit_node("n1", |node| node["metadata"]["labels"]["beat"] = number.to_string().into());
+            world.edit_node("n1", |node| {
+                node["metadata"]["labels"]["beat"] = number.to_string().into()
+            });
             world.pass(SECOND).await;
         }
         steady.check();
@@ -314,7 +318,11 @@ fn bindings_that_get_no_answer_are_no_lack_of_progress() {
         let hold = Action::Hold {
             gate: "bind".to_owned(),
         };
-        steady.world.server().faults().add(Rule::new(rules::bindings(), hold).times(40));
+        steady
+            .world
+            .server()
+            .faults()
+            .add(Rule::new(rules::bindings(), hold).times(40));
         for number in 0..20 {
             steady.world.add_pod(workload::pod(&format!("p{number}"), 100, 10));
         }

@@ -262,7 +262,9 @@ impl Progress {
                 Some(_) => {}
             }
         }
-        self.catch_up().or_else(|| self.stuck_watch()).unwrap_or(Look::GoesOn(ask))
+        self.catch_up()
+            .or_else(|| self.stuck_watch())
+            .unwrap_or(Look::GoesOn(ask))
     }
 
     fn catch_up(&self) -> Option<Look> {

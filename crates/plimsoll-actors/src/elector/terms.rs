@@ -38,7 +38,8 @@ impl ElectorState {
     }
 
     fn pulse_of(&self, who: Respondent) -> u64 {
-        let of_term = |pulse: fn(&TermActors) -> &Pulse| self.running.as_ref().map_or(0, |actors| pulse(actors).count());
+        let of_term =
+            |pulse: fn(&TermActors) -> &Pulse| self.running.as_ref().map_or(0, |actors| pulse(actors).count());
         match who {
             Respondent::InformerCache => self.cache.pulse().count(),
             Respondent::SchedulingQueue => of_term(|actors| actors.queue.pulse()),
@@ -156,7 +157,11 @@ impl ElectorState {
             resignation.advice()
         );
         self.metrics.resignations().resigned(resignation.as_str());
-        self.announce(EventType::Warning, "LeadershipResigned", &format!("gave leadership up: {words}"));
+        self.announce(
+            EventType::Warning,
+            "LeadershipResigned",
+            &format!("gave leadership up: {words}"),
+        );
     }
 
     /// Every actor of the term is gone, or there was no term.

@@ -28,7 +28,11 @@ impl PanicBudget {
             self.recent.pop_front();
         }
         self.recent.push_back(now);
-        if self.recent.len() > MOST { Err(TooManyPanics) } else { Ok(()) }
+        if self.recent.len() > MOST {
+            Err(TooManyPanics)
+        } else {
+            Ok(())
+        }
     }
 }
 

@@ -78,6 +78,7 @@ impl SupervisorState {
             client: replica.connections.main.clone(),
             cache: warm.cache.clone(),
             raw: RawPolicies::nothing(),
+            watches: WatchPulses::default(),
             recorder: warm.recorder.clone(),
             elector: warm.elector.clone(),
             supervisor: mailbox.clone(),
@@ -206,6 +207,7 @@ impl SupervisorState {
         let watches = WatchPulses::default();
         let demand = RawDemand::new(self.parts.assembled.raw_policy());
         self.parts.raw = demand.policies();
+        self.parts.watches = watches.clone();
         let arguments = InformerCacheArguments {
             mailbox: self.warm.cache.clone(),
             elector: self.warm.elector.clone(),

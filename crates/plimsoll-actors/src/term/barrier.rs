@@ -19,6 +19,9 @@ use crate::watch_feed;
 /// likes. A kind that gets no further for this long is listed, which is always up to date.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A cache that has just begun lists each kind; one whose list comes no further for this long is helped as well.
+const FIRST_LIST: Duration = Duration::from_secs(20);
+
 /// Between two tries to read what the API server holds.
 const BARRIER_RETRY: Duration = Duration::from_millis(500);
 
@@ -113,6 +116,7 @@ async fn force<K: CachedKind>(parts: &TermParts, seen: &Versions, wanted: &Versi
         }));
         return;
     }
+    first_list::<K>(parts).await;
     let mut reached = seen;
     let mut moved = parts.clock.now();
     loop {
@@ -137,6 +141,25 @@ async fn force<K: CachedKind>(parts: &TermParts, seen: &Versions, wanted: &Versi
             tracing::warn!(%error, kind = K::NAME, "Catching up with the API server failed; trying again");
             tokio::time::sleep(BARRIER_RETRY).await;
         }
+    }
+}
+
+/// Waits for the first list of a kind, as long as it gets on. Before it, what a short watch brings would be passed over, and a
+/// second list costs as much as the first.
+async fn first_list<K: CachedKind>(parts: &TermParts) {
+    let listing = &parts.watches.of(K::KIND).listing;
+    let (mut listed, mut moved) = (listing.count(), parts.clock.now());
+    while let Some(versions) = cached_versions(parts).await
+        && versions.of(K::KIND) == ResourceVersion::new(0)
+    {
+        let now = parts.clock.now();
+        if listing.count() != listed {
+            (listed, moved) = (listing.count(), now);
+        }
+        if now.since(moved) >= FIRST_LIST {
+            return;
+        }
+        tokio::time::sleep(BARRIER_RETRY).await;
     }
 }
 

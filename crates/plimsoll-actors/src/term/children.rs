@@ -101,7 +101,12 @@ impl TermState {
         let auditor = Mailbox::<AuditorMessage>::new("Auditor", parts.tap.clone());
         let auditor_cell = start_auditor(parts, &auditor, myself).await?;
         tracing::info!(term = self.token.number(), "Scheduling begins");
-        let cells = [queue_ref.get_cell(), cycle_ref.get_cell(), evictor_ref.get_cell(), workers.cell()];
+        let cells = [
+            queue_ref.get_cell(),
+            cycle_ref.get_cell(),
+            evictor_ref.get_cell(),
+            workers.cell(),
+        ];
         self.running = Some(Running {
             left: cells.iter().map(ActorCell::get_id).collect(),
             auditor: (auditor, auditor_cell),

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::stream::{End, refused};
 use super::wire::undecodable_object;
 use super::{UndecodableObject, WatchEvent, WatchedKind};
-use crate::{ApiClient, WatchPulse};
 use crate::api_client::{Reply, get};
+use crate::{ApiClient, WatchPulse};
 
 /// Objects in one page, as client-go asks.
 const PAGE: u32 = 500;

@@ -17,9 +17,9 @@ use tokio::time::timeout;
 use super::frame::{LineTooLong, Lines};
 use super::wire::{Line, decode_line};
 use super::{RawPolicies, UndecodableObject, WatchBatch, WatchEvent, WatchedKind, excused};
-use crate::{ApiClient, WatchPulse};
 use crate::api_client::{Reply, SendError, get, whole};
 use crate::api_status::ApiStatus;
+use crate::{ApiClient, WatchPulse};
 
 /// Events sent together at most; keeps one message small enough to be worked off between two looks at the mailbox.
 const BATCH: usize = 512;

