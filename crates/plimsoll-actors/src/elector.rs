@@ -520,7 +520,10 @@ mod tests {
         // Last renewed at 100 s: the deadline is at 110 s, the lease runs out at 115 s.
         let at = |seconds| Moment::ZERO + Duration::from_secs(seconds);
         let overdue = |config: &ElectionConfig, now| is_overdue(at(110), config, at(now));
-        assert_eq!([105, 115, 135, 136].map(|now| overdue(&config, now)), [false, false, false, true]);
+        assert_eq!(
+            [105, 115, 135, 136].map(|now| overdue(&config, now)),
+            [false, false, false, true]
+        );
         let without = ElectionConfig {
             leader_elect: false,
             ..config

@@ -122,9 +122,7 @@ impl Owners {
 fn renewal(elector: Option<&ElectorView>) -> Result<(), String> {
     match elector {
         None => Err("the elector does not answer".to_owned()),
-        Some(view) if view.overdue => {
-            Err("failed election to renew leadership on lease kube-scheduler".to_owned())
-        }
+        Some(view) if view.overdue => Err("failed election to renew leadership on lease kube-scheduler".to_owned()),
         Some(_) => Ok(()),
     }
 }
@@ -289,7 +287,10 @@ mod tests {
     #[test]
     fn with_a_coordinator_a_replica_is_ready_when_the_api_server_knows_its_candidate() {
         assert_eq!(candidate(&elector(false, None)), None);
-        assert_eq!(candidate(&elector(false, Some(true))), Some(Check::new("informer-sync", Ok(()))));
+        assert_eq!(
+            candidate(&elector(false, Some(true))),
+            Some(Check::new("informer-sync", Ok(())))
+        );
         let not_started = "1 informers not started yet: [*v1beta1.LeaseCandidate]";
         assert_eq!(
             candidate(&elector(false, Some(false))),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use plimsoll_client::{
-    DisruptionBudgets, EventWriter, LeaseCandidateClient, LeaseClient, Namespaces, Nodes, Pods, RawDemand, RawPolicies, ReplicaSets,
-    ReplicationControllers, Services, StatefulSets, Watch,
+    DisruptionBudgets, EventWriter, LeaseCandidateClient, LeaseClient, Namespaces, Nodes, Pods, RawDemand, RawPolicies,
+    ReplicaSets, ReplicationControllers, Services, StatefulSets, Watch,
 };
 use plimsoll_config::Gate;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
@@ -151,7 +151,11 @@ impl SupervisorState {
             .profiles
             .first()
             .map(|profile| profile.scheduler_name.clone());
-        let coordinated = self.replica.config.feature_gates.enabled(Gate::CoordinatedLeaderElection);
+        let coordinated = self
+            .replica
+            .config
+            .feature_gates
+            .enabled(Gate::CoordinatedLeaderElection);
         let candidate = (config.leader_elect && coordinated).then(|| {
             LeaseCandidateClient::new(
                 client.clone(),

@@ -107,9 +107,8 @@ async fn a_watch_tells_of_the_next_change_and_of_nothing_else() {
     for (step, expected) in cases {
         let script = Script::new([step]);
         assert_eq!(client(&script).changed(&stored(None)).await, expected);
-        let path = format!(
-            "{COLLECTION}?watch=true&fieldSelector=metadata.name%3Dus_1&resourceVersion=7&timeoutSeconds=300"
-        );
+        let path =
+            format!("{COLLECTION}?watch=true&fieldSelector=metadata.name%3Dus_1&resourceVersion=7&timeoutSeconds=300");
         assert_eq!(script.paths(), [path]);
     }
 }

@@ -334,7 +334,11 @@ fn a_new_holder_counts_a_transition_and_its_own_time_of_acquisition() {
             next = election.answer(Answer::Lease(held_by(holder, 1)), at(now), later(7));
         }
         let record = written(&next);
-        assert_eq!((record.transitions, record.acquire_time), (4, Some(later(7))), "{holder}");
+        assert_eq!(
+            (record.transitions, record.acquire_time),
+            (4, Some(later(7))),
+            "{holder}"
+        );
     }
 }
 
@@ -391,7 +395,10 @@ fn a_write_that_is_refused_or_unanswered_leaves_a_candidate_a_candidate() {
         election.begin(at(0), WALL);
         election.answer(Answer::Lease(held_by("", 1)), at(0), WALL);
         let next = election.answer(answer, at(0), WALL);
-        assert!(matches!(next, Next::NotHeld { retry_at } if retry_at >= at(2)), "{next:?}");
+        assert!(
+            matches!(next, Next::NotHeld { retry_at } if retry_at >= at(2)),
+            "{next:?}"
+        );
         assert!(!election.is_leader());
         assert_eq!(election.begin(at(3), WALL), Request::Get);
     }
@@ -402,5 +409,8 @@ fn a_candidate_that_cannot_read_waits_and_tries_again() {
     let mut election = election("me");
     election.begin(at(0), WALL);
     let next = election.answer(Answer::Failed("no connection".to_owned()), at(1), WALL);
-    assert!(matches!(next, Next::NotHeld { retry_at } if retry_at >= at(3)), "{next:?}");
+    assert!(
+        matches!(next, Next::NotHeld { retry_at } if retry_at >= at(3)),
+        "{next:?}"
+    );
 }

@@ -67,7 +67,10 @@ fn a_lease_is_never_taken_whoever_does_not_hold_it() {
 fn a_lease_that_names_us_is_renewed_and_that_is_leading() {
     let mut election = election();
     let write = read(&mut election, given("me", "", 1), 3);
-    assert_eq!((written(&write).holder.as_str(), written(&write).transitions), ("me", 0));
+    assert_eq!(
+        (written(&write).holder.as_str(), written(&write).transitions),
+        ("me", 0)
+    );
     let held = election.answer(Answer::Lease(given("me", "", 2)), at(4), WALL);
     assert_eq!(
         held,
@@ -121,7 +124,10 @@ fn every_renewal_reads_first_and_counts_as_slow_path() {
 #[test]
 fn a_leader_that_reads_of_another_has_lost() {
     let mut election = leader();
-    assert!(matches!(read(&mut election, given("other", "", 3), 2), Next::Lost { .. }));
+    assert!(matches!(
+        read(&mut election, given("other", "", 3), 2),
+        Next::Lost { .. }
+    ));
 }
 
 #[test]

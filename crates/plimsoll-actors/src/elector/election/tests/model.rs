@@ -22,7 +22,10 @@ struct Setting {
 
 enum Event {
     Try,
-    Arrives { request: Request, reply_at: Option<Millis> },
+    Arrives {
+        request: Request,
+        reply_at: Option<Millis>,
+    },
     Answered(Answer),
     Deadline,
     /// Killed, or asked to end.
@@ -323,7 +326,14 @@ impl Model {
         }
     }
 
-    fn arrive(&mut self, number: usize, process: u64, attempt: Option<u64>, request: Request, reply_at: Option<Millis>) {
+    fn arrive(
+        &mut self,
+        number: usize,
+        process: u64,
+        attempt: Option<u64>,
+        request: Request,
+        reply_at: Option<Millis>,
+    ) {
         let answer = self.apply(request);
         if let Some(at) = reply_at
             && process == self.machines[number].processes
@@ -363,7 +373,9 @@ impl Model {
     /// Whether a record may follow the present one.
     fn judge(&self, record: &LeaseRecord) -> Result<(), &'static str> {
         let Some(present) = &self.lease else {
-            return (record.transitions == 0).then_some(()).ok_or("a first holder counts none");
+            return (record.transitions == 0)
+                .then_some(())
+                .ok_or("a first holder counts none");
         };
         if record.holder.is_empty() {
             let same = record.transitions == present.transitions;
@@ -394,7 +406,7 @@ fn seconds(lease: u64, renew: u64, retry_millis: u64) -> ElectionConfig {
 #[test]
 fn never_may_two_write_whatever_clocks_and_network_do() {
     let mut terms = 0;
-    for seed in 0..400 {
+    for seed in 0..300 {
         let config = match seed % 3 {
             0 => ElectionConfig::default(),
             1 => seconds(6, 4, 1_000),
@@ -402,7 +414,7 @@ fn never_may_two_write_whatever_clocks_and_network_do() {
         };
         let setting = Setting {
             config,
-            drift: 0.05,
+            drift: 0.15,
             machines: 2 + usize::try_from(seed % 2).unwrap(),
         };
         let model = Model::new(seed, setting).run();
@@ -417,10 +429,13 @@ fn never_may_two_write_whatever_clocks_and_network_do() {
 #[test]
 fn the_model_sees_two_writers_where_clocks_drift_further_than_the_durations_allow() {
     let setting = Setting {
-        config: seconds(15, 14, 2_000),
-        drift: 0.2,
+        config: seconds(15, 14, 1_000),
+        drift: 0.3,
         machines: 3,
     };
     let broken = (0..200).find_map(|seed| Model::new(seed, setting.clone()).run().broken);
-    assert!(broken.is_some_and(|why| why.contains("may write")));
+    assert!(
+        broken.as_deref().is_some_and(|why| why.contains("may write")),
+        "{broken:?}"
+    );
 }
