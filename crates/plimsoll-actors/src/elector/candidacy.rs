@@ -13,7 +13,7 @@
 //! | Stale | may ask | renew it; then **Current** |
 //! | any | a request fails | wait one retry period, then **Unknown** |
 //! | any | withdrawn | the answer under way is awaited, then it is deleted, once; then nothing |
-//! | withdrawn | stands again | **Unknown** |
+//! | withdrawn | stands again | **Unknown**, once the old object is gone |
 //!
 //! It is withdrawn with the end of every term, by loss or by choice. The coordinator prefers the oldest of equal candidates: one
 //! that came back under its old object would be given the lease back at once, for nothing. Nor would a leader that resigned
@@ -58,6 +58,10 @@ pub struct Candidacy {
     retry_period: Duration,
     standing: bool,
     state: State,
+    /// The object of an earlier candidacy is to be deleted first.
+    leaving: bool,
+    /// That has failed; without standing again it is not tried again.
+    left: bool,
     /// Nothing is asked before this.
     not_before: Moment,
     renew_at: Moment,
@@ -74,6 +78,8 @@ impl Candidacy {
             retry_period,
             standing: false,
             state: State::Gone,
+            leaving: false,
+            left: false,
             not_before: Moment::ZERO,
             renew_at: Moment::ZERO,
             asking: false,
@@ -85,14 +91,18 @@ impl Candidacy {
     /// Stand from now on.
     pub fn stand(&mut self) {
         if !std::mem::replace(&mut self.standing, true) {
-            self.state = State::Unknown;
             self.not_before = Moment::ZERO;
+            self.left = false;
+            if self.state == State::Gone {
+                self.state = State::Unknown;
+            }
         }
     }
 
     /// Stand no more.
     pub fn withdraw(&mut self) {
         if std::mem::replace(&mut self.standing, false) {
+            self.leaving = true;
             self.watching = false;
             self.not_before = Moment::ZERO;
         }
@@ -105,7 +115,7 @@ impl Candidacy {
 
     /// Whether nothing of a withdrawn candidate is under way any more.
     pub fn is_gone(&self) -> bool {
-        !self.standing && self.state == State::Gone && !self.asking
+        !self.standing && !self.asking && (!self.leaving || self.left)
     }
 
     /// What to ask now, if anything. A watch that is under way is given up whenever something else is asked.
@@ -120,8 +130,10 @@ impl Candidacy {
             self.state = State::Stale(stored.clone());
         }
         let request = match &self.state {
+            // It gives no more answers, and the coordinator passes it over for that.
+            _ if self.is_gone() => return None,
+            _ if self.leaving => CandidateRequest::Delete,
             State::Gone => return None,
-            _ if !self.standing => CandidateRequest::Delete,
             State::Unknown => CandidateRequest::Get,
             State::Missing => CandidateRequest::Create,
             State::Stale(stored) => CandidateRequest::Renew(stored.clone()),
@@ -136,8 +148,8 @@ impl Candidacy {
     /// When [`Candidacy::next`] has something to say without an answer.
     pub fn due(&self) -> Option<Moment> {
         match &self.state {
-            _ if self.asking => None,
-            State::Gone => None,
+            _ if self.asking || self.is_gone() => None,
+            State::Gone if !self.leaving => None,
             State::Current(_) if self.standing && self.watching => Some(self.renew_at),
             _ => Some(self.not_before),
         }
@@ -153,7 +165,9 @@ impl Candidacy {
         }
         self.known |= matches!(reply, CandidateReply::Candidate(_));
         if matches!(request, CandidateRequest::Delete) {
-            // One that cannot be deleted gives no more answers, and the coordinator drops it for that.
+            self.leaving = reply != CandidateReply::NotFound;
+            self.left = self.leaving && !self.standing;
+            self.not_before = if self.leaving { now + self.retry_period } else { now };
             self.state = if self.standing { State::Unknown } else { State::Gone };
             return;
         }
