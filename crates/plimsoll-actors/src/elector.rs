@@ -162,7 +162,7 @@ pub struct ElectorArguments {
     pub config: ElectionConfig,
     /// The Lease, through a client of its own.
     pub lease: LeaseClient,
-    /// Our LeaseCandidate, when a coordinator says who leads.
+    /// Our `LeaseCandidate`, when a coordinator says who leads.
     pub candidate: Option<LeaseCandidateClient>,
     /// For jitter.
     pub random: ChaCha8Rng,

@@ -23,7 +23,7 @@ fn leases() -> &'static Resource {
     kind("v1", "leases")
 }
 
-/// All LeaseCandidates.
+/// All `LeaseCandidate`s.
 pub fn candidates(server: &ApiServer) -> Vec<Value> {
     let stored = server.snapshot(kind("v1beta1", "leasecandidates"));
     stored.iter().map(|candidate| candidate.as_ref().clone()).collect()
