@@ -39,7 +39,7 @@ use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 
-pub use self::kind::{CachedKind, Kind, Versions};
+pub use self::kind::{CachedKind, Holding, Holdings, Kind, Mark, Marks, OfEachKind};
 pub use self::watch_counts::{WatchCounts, WatchPulses};
 
 /// Room in the pipeline from watch to columns, held by whoever still has to look at a batch.
@@ -113,10 +113,12 @@ pub enum CacheMessage {
     Keep(RawPolicy),
     /// From the term: it is over.
     Unsubscribe,
-    /// From the term: which versions are in the cache? Answered at once.
-    Versions(oneshot::Sender<Versions>),
-    /// From the term: answer when each kind has passed its version.
-    AwaitVersions(Versions, oneshot::Sender<()>),
+    /// From the term: what is in the cache? Answered at once.
+    Holdings(oneshot::Sender<Holdings>),
+    /// From the term: answer when each kind has passed its mark.
+    AwaitMarks(Marks, oneshot::Sender<()>),
+    /// From the term: all marks are passed. The subscribers are told behind everything that they have been sent.
+    Begin,
     /// From the term: a consistent read lies behind what is cached.
     HistoryBeganAnew(HistoryBeganAnew),
     /// From the auditor: tell which pods wait for a node, and send the marker round.
@@ -162,8 +164,9 @@ impl Summary for CacheMessage {
             Self::Reconfigure(assembled) => format!("Reconfigure {}", assembled.scheduler_names()),
             Self::Keep(policy) => format!("Keep {policy:?}"),
             Self::Unsubscribe => "Unsubscribe".to_owned(),
-            Self::Versions(_) => "Versions".to_owned(),
-            Self::AwaitVersions(versions, _) => format!("AwaitVersions {versions:?}"),
+            Self::Holdings(_) => "Holdings".to_owned(),
+            Self::AwaitMarks(marks, _) => format!("AwaitMarks {marks:?}"),
+            Self::Begin => "Begin".to_owned(),
             Self::HistoryBeganAnew(anew) => format!("HistoryBeganAnew {}", anew.kind),
             Self::Audit { number, .. } => format!("Audit {number}"),
             Self::Restate(wrong) => format!("Restate {}", wrong.len()),
@@ -215,7 +218,7 @@ pub struct InformerCacheState {
     /// Number of the last change that was sent.
     seq: Seq,
     subscribers: Option<Subscribers>,
-    barriers: Vec<(Versions, oneshot::Sender<()>)>,
+    barriers: Vec<(Marks, oneshot::Sender<()>)>,
     waiting_for_sync: Vec<oneshot::Sender<()>>,
     isolation: Isolation,
     permissions: Permissions,
@@ -231,18 +234,24 @@ impl InformerCacheState {
         Change { seq: self.seq, delta }
     }
 
-    fn applied(&self, kind: Kind) -> ResourceVersion {
+    fn holding(&self, kind: Kind) -> Holding {
+        fn of<T: Stored>(store: &Store<T>) -> Holding {
+            Holding {
+                applied: store.applied(),
+                count: store.len(),
+            }
+        }
         match kind {
-            Kind::Namespaces => self.namespaces.applied(),
-            Kind::Workloads(kind) => self.workloads[workload_position(kind)].applied(),
-            Kind::DisruptionBudgets => self.budgets.applied(),
-            Kind::Nodes => self.nodes.applied(),
-            Kind::Pods => self.pods.applied(),
+            Kind::Namespaces => of(&self.namespaces),
+            Kind::Workloads(kind) => of(&self.workloads[workload_position(kind)]),
+            Kind::DisruptionBudgets => of(&self.budgets),
+            Kind::Nodes => of(&self.nodes),
+            Kind::Pods => of(&self.pods),
         }
     }
 
-    fn versions(&self) -> Versions {
-        Versions::of_each(|kind| self.applied(kind))
+    fn holdings(&self) -> Holdings {
+        Holdings::of_each(|kind| self.holding(kind))
     }
 
     fn synced(&self) -> bool {
@@ -267,14 +276,15 @@ impl InformerCacheState {
     fn watch_counts(&self) -> [(Kind, WatchCounts); Kind::ALL.len()] {
         Kind::ALL.map(|kind| {
             let pulse = self.watches.of(kind);
-            let applied = self.applied(kind);
+            let holding = self.holding(kind);
+            let passed = |marks: &Marks| marks.of(kind).is_passed_by(holding);
             let counts = WatchCounts {
                 delivered: self.delivered[kind.position()],
                 listed: pulse.listing.count(),
                 excused: pulse.excused.count(),
                 forbidden: self.permissions.forbids(kind),
-                applied,
-                behind: !self.is_synced(kind) || self.barriers.iter().any(|(wanted, _)| applied < wanted.of(kind)),
+                applied: holding.applied,
+                behind: !self.is_synced(kind) || !self.barriers.iter().all(|(marks, _)| passed(marks)),
             };
             (kind, counts)
         })
@@ -396,6 +406,14 @@ impl InformerCacheState {
         });
     }
 
+    /// What the subscribers have been sent is what a new leader must know.
+    fn begin(&self) {
+        if let Some(Subscribers { queue, cycle, .. }) = &self.subscribers {
+            queue.tell(QueueMessage::Begin);
+            cycle.tell(CycleMessage::Begin);
+        }
+    }
+
     /// The switch takes a number of its own in the stream. The queue hears of it first, so that it has switched before
     /// anything can reach it that the cycle decided after the switch; and it is told every pod without a node, since it
     /// has kept none whose scheduler name was nobody's.
@@ -418,14 +436,14 @@ impl InformerCacheState {
     }
 
     fn answer_waiting(&mut self) {
-        let applied = self.versions();
+        let holdings = self.holdings();
         let mut waiting = Vec::new();
-        for (versions, reply) in std::mem::take(&mut self.barriers) {
-            if applied.reach(&versions) {
+        for (marks, reply) in std::mem::take(&mut self.barriers) {
+            if holdings.pass(&marks) {
                 // The asker may have gone; then nobody waits.
                 let _ = reply.send(());
             } else {
-                waiting.push((versions, reply));
+                waiting.push((marks, reply));
             }
         }
         self.barriers = waiting;
@@ -557,12 +575,16 @@ impl Actor for InformerCache {
                 state.subscribers = None;
                 state.raw.forget_steps();
             }
-            CacheMessage::Versions(reply) => {
-                let _ = reply.send(state.versions());
+            CacheMessage::Holdings(reply) => {
+                let _ = reply.send(state.holdings());
             }
-            CacheMessage::AwaitVersions(versions, reply) => {
-                state.barriers.push((versions, reply));
+            CacheMessage::AwaitMarks(marks, reply) => {
+                state.barriers.push((marks, reply));
                 state.answer_waiting();
+            }
+            CacheMessage::Begin => {
+                state.raw.push(Step::Begin);
+                state.take_steps();
             }
             CacheMessage::HistoryBeganAnew(anew) => return Err(anew.into()),
             CacheMessage::Audit { number, auditor } => state.audit(number, auditor),

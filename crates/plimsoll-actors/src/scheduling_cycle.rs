@@ -43,6 +43,7 @@ use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
 use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
+use crate::hand_over::HandOver;
 use crate::informer_cache::{Changes, Credit};
 use crate::mailbox::Mailbox;
 use crate::scheduling_queue::{Attempt, QueueMessage};
@@ -70,6 +71,8 @@ pub struct SchedulingCycleArguments {
     pub effects: Effects,
     /// The term that every write belongs to.
     pub token: Arc<TermToken>,
+    /// Told when the first pod is bound.
+    pub hand_over: HandOver,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
@@ -98,6 +101,10 @@ pub struct SchedulingCycleState {
     recorder: Mailbox<RecorderMessage>,
     effects: Effects,
     token: Arc<TermToken>,
+    /// Until the first pod is bound.
+    hand_over: Option<HandOver>,
+    /// What is to be done about what was told before the term may act; nothing holds it back once it may.
+    before_begin: Option<Vec<Notice>>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
     alarm: Alarm,
@@ -134,6 +141,14 @@ impl Drop for SchedulingCycleState {
 }
 
 impl SchedulingCycleState {
+    /// The columns hold what the API server held when the lease was won.
+    fn begin_term(&mut self, now: Moment) {
+        if let Some(notices) = self.before_begin.take() {
+            self.act_on(notices, now);
+        }
+        self.ready();
+    }
+
     fn ready(&mut self) {
         if !self.stopping {
             self.queue.tell(QueueMessage::Ready);
@@ -324,6 +339,8 @@ impl Actor for SchedulingCycle {
             recorder: arguments.recorder,
             effects: arguments.effects,
             token: arguments.token,
+            hand_over: Some(arguments.hand_over),
+            before_begin: Some(Vec::new()),
             clock: arguments.clock,
             metrics: arguments.metrics,
             alarm: Alarm::default(),
@@ -409,7 +426,7 @@ impl Actor for SchedulingCycle {
             CycleMessage::Tick => state.tick(now),
             CycleMessage::Audit(marker) => state.give_account(marker, now),
             CycleMessage::Restate(restatements) => state.take_truth(&restatements, now)?,
-            CycleMessage::Start => state.ready(),
+            CycleMessage::Begin => state.begin_term(now),
             CycleMessage::Drain(reply) => {
                 state.stopping = true;
                 state.draining = Some(reply);

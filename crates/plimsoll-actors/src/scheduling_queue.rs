@@ -10,7 +10,7 @@ use plimsoll_client::Clock;
 use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{Outcome, PoppedPod, Release, SchedulingQueue as Queue};
-use plimsoll_telemetry::Metrics;
+use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::oneshot;
 
@@ -19,6 +19,7 @@ use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditMarker, Restatements};
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
+use crate::hand_over::HandOver;
 use crate::informer_cache::Changes;
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
@@ -38,6 +39,9 @@ pub enum QueueMessage {
         /// Every pod without a node.
         unassigned: Vec<Arc<Pod>>,
     },
+    /// From the cache: what came before holds everything that the API server held when the lease was won. Nothing is
+    /// handed out before.
+    Begin,
     /// From the cycle: it has nothing to decide. Answered with [`CycleMessage::Attempt`] as soon as there is a pod; the
     /// pod is then the cycle's until it is settled.
     Ready,
@@ -94,6 +98,7 @@ impl Summary for QueueMessage {
             Self::Reconfigure { seq, unassigned, .. } => {
                 format!("Reconfigure seq={} unassigned={}", seq.as_u64(), unassigned.len())
             }
+            Self::Begin => "Begin".to_owned(),
             Self::Ready => "Ready".to_owned(),
             Self::Settle { uid, outcome, .. } => format!("Settle {uid} {outcome:?}"),
             Self::RetryAt { uid, at } => format!("RetryAt {uid} {}", at.as_nanos()),
@@ -133,6 +138,8 @@ pub struct SchedulingQueueArguments {
     pub mailbox: Mailbox<QueueMessage>,
     /// Where pods to try go.
     pub cycle: Mailbox<CycleMessage>,
+    /// Told when the first pod may be tried.
+    pub hand_over: HandOver,
     /// Time.
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
@@ -147,6 +154,9 @@ pub struct SchedulingQueueState {
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
     alarm: Alarm,
+    /// Until the first pod may be tried.
+    hand_over: Option<HandOver>,
+    begun: bool,
     cycle_is_ready: bool,
     popping: bool,
     /// How many pods have been handed out.
@@ -163,8 +173,11 @@ impl Drop for SchedulingQueueState {
 
 impl SchedulingQueueState {
     fn hand_out(&mut self) {
-        if !(self.cycle_is_ready && self.popping) {
+        if !(self.begun && self.cycle_is_ready && self.popping) {
             return;
+        }
+        if let Some(hand_over) = self.hand_over.take() {
+            hand_over.reached(HandOverStage::QueueBuilt);
         }
         let Some(popped) = self.queue.pop(self.clock.now()) else {
             return;
@@ -202,6 +215,8 @@ impl Actor for SchedulingQueue {
             clock: arguments.clock,
             metrics: arguments.metrics,
             alarm: Alarm::default(),
+            hand_over: Some(arguments.hand_over),
+            begun: false,
             cycle_is_ready: false,
             popping: true,
             handed_out: 0,
@@ -243,6 +258,7 @@ impl Actor for SchedulingQueue {
                     );
                 }
             }
+            QueueMessage::Begin => state.begun = true,
             QueueMessage::Ready => state.cycle_is_ready = true,
             QueueMessage::Settle { uid, outcome, trace } => {
                 trace.span("Settle").in_scope(|| state.settle(uid, outcome, now));

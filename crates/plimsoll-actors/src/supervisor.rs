@@ -344,7 +344,6 @@ impl SupervisorState {
             mailbox: mailbox.clone(),
         };
         let (term, _) = Actor::spawn_linked(None, Term, arguments, myself.get_cell()).await?;
-        mailbox.bind(term.clone());
         self.term = Some((number, mailbox, term.get_cell()));
         self.term_is_over = false;
         Ok(())

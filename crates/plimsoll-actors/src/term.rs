@@ -2,7 +2,8 @@
 //! ability to bind begin and end together.
 //!
 //! A term starts with the barrier: what the API server held after we won must have come through our own watches before
-//! the first pod is decided.
+//! the first pod is decided. Its actors are started at once all the same, and build columns and queue from what is known
+//! already; they decide nothing before the cache tells them to begin.
 
 mod barrier;
 mod children;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_client::{ApiClient, Clock, RawPolicies, TermToken};
-use plimsoll_telemetry::Metrics;
+use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -20,9 +21,10 @@ use tokio_util::task::TaskTracker;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditReport, AuditorMessage};
 use crate::effects::Effects;
-use crate::elector::ElectorMessage;
+use crate::elector::{ElectorMessage, TermActors};
 use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
+use crate::hand_over::HandOver;
 use crate::informer_cache::{CacheMessage, WatchPulses};
 use crate::mailbox::{Mailbox, Summary, Tap};
 use crate::permits::{Permits, WaitingReport};
@@ -31,11 +33,13 @@ use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
 
 use self::barrier::barrier;
-use self::children::{ChildEnd, Running};
+use self::children::{ChildEnd, Running, start_auditor};
 
 /// What the term hears.
 #[derive(Debug)]
 pub enum TermMessage {
+    /// From itself: start the actors.
+    Build,
     /// From its own task: the caches have what the API server held after we won.
     CaughtUp,
     /// From the supervisor: go on with this configuration.
@@ -51,6 +55,7 @@ pub enum TermMessage {
 impl Summary for TermMessage {
     fn summary(&self) -> String {
         match self {
+            Self::Build => "Build",
             Self::CaughtUp => "CaughtUp",
             Self::Reconfigure(_) => "Reconfigure",
             Self::Ask(question) => question.name(),
@@ -135,6 +140,9 @@ pub struct TermState {
     token: Arc<TermToken>,
     mailbox: Mailbox<TermMessage>,
     running: Option<Running>,
+    hand_over: HandOver,
+    /// The caches have what the API server held after we won.
+    caught_up: bool,
     stopping: bool,
     /// One of its actors has died, and the supervisor was told.
     failed: bool,
@@ -159,12 +167,14 @@ impl TermState {
     }
 
     fn ask(&self, question: Question) {
-        let Some(running) = self.running.as_ref().filter(|_| !self.stopping) else {
+        let Some(running) = self.running.as_ref().filter(|_| self.caught_up && !self.stopping) else {
             return;
         };
         match question {
             Question::Audit(reply) => {
-                running.auditor.0.tell(AuditorMessage::Ask(reply));
+                if let Some((auditor, _)) = &running.auditor {
+                    auditor.tell(AuditorMessage::Ask(reply));
+                }
             }
             Question::InFlightEvents(reply) => {
                 running.queue.0.tell(QueueMessage::InFlightEvents(reply));
@@ -208,12 +218,35 @@ impl TermState {
         self.parts.cache.tell(CacheMessage::Unsubscribe);
         match &self.running {
             Some(running) => {
-                running.auditor.1.stop(None);
+                if let Some((_, auditor)) = &running.auditor {
+                    auditor.stop(None);
+                }
                 running.queue.0.tell(QueueMessage::StopPopping);
                 running.workers.drain();
             }
             None => myself.stop(None),
         }
+    }
+
+    /// The caches have what the API server held after we won: the actors may act, behind what the cache has sent them.
+    async fn begin(&mut self, myself: &ActorRef<TermMessage>) -> Result<(), ActorProcessingErr> {
+        // Usually long done.
+        self.start(myself).await?;
+        self.caught_up = true;
+        self.hand_over.reached(HandOverStage::CaughtUp);
+        self.parts.cache.tell(CacheMessage::Begin);
+        let Some(running) = &mut self.running else { return Ok(()) };
+        self.parts.elector.tell(ElectorMessage::Running(Box::new(TermActors {
+            queue: running.queue.0.clone(),
+            cycle: running.cycle.0.clone(),
+            workers: running.workers.clone(),
+            evictor: running.evictor.0.clone(),
+        })));
+        let auditor = Mailbox::<AuditorMessage>::new("Auditor", self.parts.tap.clone());
+        let cell = start_auditor(&self.parts, &auditor, myself).await?;
+        running.auditor = Some((auditor, cell));
+        tracing::info!(term = self.token.number(), "Scheduling begins");
+        Ok(())
     }
 }
 
@@ -224,14 +257,20 @@ impl Actor for Term {
 
     async fn pre_start(
         &self,
-        _: ActorRef<TermMessage>,
+        myself: ActorRef<TermMessage>,
         arguments: TermArguments,
     ) -> Result<TermState, ActorProcessingErr> {
+        let TermArguments { parts, token, mailbox } = arguments;
+        mailbox.bind(myself);
+        let (clock, metrics) = (Arc::clone(&parts.clock), Arc::clone(&parts.metrics));
+        let hand_over = HandOver::begin(token.number(), parts.clock.now(), clock, metrics);
         let state = TermState {
-            parts: arguments.parts,
-            token: arguments.token,
-            mailbox: arguments.mailbox,
+            parts,
+            token,
+            mailbox,
             running: None,
+            hand_over,
+            caught_up: false,
             stopping: false,
             failed: false,
             tasks: TaskTracker::new(),
@@ -239,12 +278,13 @@ impl Actor for Term {
         };
         let mailbox = state.mailbox.clone();
         let cancelled = state.cancelled.clone();
-        let catching_up = barrier(state.parts.clone());
+        let catching_up = barrier(state.parts.clone(), state.hand_over.clone());
         state.tasks.spawn(async move {
             if cancelled.run_until_cancelled(catching_up).await.is_some() {
                 mailbox.tell(TermMessage::CaughtUp);
             }
         });
+        state.mailbox.tell(TermMessage::Build);
         Ok(state)
     }
 
@@ -256,8 +296,9 @@ impl Actor for Term {
     ) -> Result<(), ActorProcessingErr> {
         state.mailbox.depth().taken();
         match message {
-            TermMessage::CaughtUp if state.stopping => {}
-            TermMessage::CaughtUp => Box::pin(state.start(&myself)).await?,
+            TermMessage::Build | TermMessage::CaughtUp if state.stopping => {}
+            TermMessage::Build => Box::pin(state.start(&myself)).await?,
+            TermMessage::CaughtUp => Box::pin(state.begin(&myself)).await?,
             TermMessage::Reconfigure(assembled) => state.reconfigure(assembled),
             TermMessage::Ask(question) => state.ask(question),
             TermMessage::Drain(reply) => state.drain(reply),

@@ -16,6 +16,10 @@ use crate::fence::{Fence, FenceClosed};
 use crate::{Clock, RateLimit, TermToken};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+/// Metadata of a list's objects, or the objects from a server that does not part them.
+const METADATA: HeaderValue = HeaderValue::from_static(
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
+);
 const STRATEGIC_MERGE: HeaderValue = HeaderValue::from_static("application/strategic-merge-patch+json");
 /// As long as kube-apiserver itself works on a request that names no time-out.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -212,7 +216,7 @@ impl ApiClient {
     fn dress(&self, mut request: Request<Bytes>) -> Request<Body> {
         let headers = request.headers_mut();
         headers.insert(USER_AGENT, self.user_agent.clone());
-        headers.insert(ACCEPT, JSON);
+        headers.entry(ACCEPT).or_insert(JSON);
         request.map(Body::from)
     }
 }
@@ -281,6 +285,13 @@ fn chain(error: &dyn std::error::Error) -> String {
 /// A request without a body.
 pub(crate) fn get(path_and_query: &str) -> Request<Bytes> {
     request(Method::GET, path_and_query, Bytes::new(), None)
+}
+
+/// A request for a list of metadata.
+pub(crate) fn get_metadata(path_and_query: &str) -> Request<Bytes> {
+    let mut request = get(path_and_query);
+    request.headers_mut().insert(ACCEPT, METADATA);
+    request
 }
 
 /// A request that creates.

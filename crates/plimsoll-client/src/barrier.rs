@@ -2,7 +2,7 @@ use plimsoll_model::ResourceVersion;
 use serde::Deserialize;
 use tokio::sync::mpsc::Sender;
 
-use crate::api_client::{ApiClient, get};
+use crate::api_client::{ApiClient, get, get_metadata};
 use crate::watch::stream::{End, WatchStream};
 use crate::{RawPolicies, WatchBatch, WatchedKind};
 
@@ -32,6 +32,60 @@ struct WireHead {
 #[serde(rename_all = "camelCase")]
 struct WireMeta {
     resource_version: String,
+}
+
+/// What there was of one kind at one moment, told without the objects.
+///
+/// A cache of the kind that takes every change in order has all of it once it has come to `newest` and holds `count`
+/// objects: no object that was there then has changed since `newest`, so only deletions can be missing, and none is. A
+/// stream that says nothing because nothing happens is not waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Account {
+    /// The version of the whole.
+    pub version: ResourceVersion,
+    /// The newest version of an object that was there; that of nothing is 0.
+    pub newest: ResourceVersion,
+    /// How many objects were there.
+    pub count: usize,
+}
+
+#[derive(Deserialize)]
+struct WireMetadataList {
+    metadata: WireMeta,
+    #[serde(default)]
+    items: Option<Vec<WireHead>>,
+}
+
+/// The account of everything of one kind that was written before this call, from a consistent list of metadata alone.
+/// For 5,000 nodes kube-apiserver needs about 40 ms.
+///
+/// # Errors
+/// When there is no answer, a refusal, or one that is no list.
+pub async fn consistent_account<K: WatchedKind>(client: &ApiClient) -> Result<Account, BarrierError> {
+    let path = match K::FIELD_SELECTOR {
+        Some(selector) => format!("{}?fieldSelector={selector}", K::PATH),
+        None => K::PATH.to_owned(),
+    };
+    let failed = |error: &dyn std::fmt::Display| BarrierError::Failed(error.to_string());
+    let reply = client
+        .send(get_metadata(&path))
+        .await
+        .map_err(|error| failed(&error))?;
+    if !reply.status.is_success() {
+        return Err(failed(&crate::write::status_text(&reply)));
+    }
+    let list: WireMetadataList = serde_json::from_slice(&reply.body).map_err(|error| failed(&error))?;
+    let items = list.items.unwrap_or_default();
+    let mut newest = ResourceVersion::new(0);
+    for item in &items {
+        let version = item.metadata.resource_version.parse().map_err(|error| failed(&error))?;
+        newest = newest.max(version);
+    }
+    Ok(Account {
+        version: list.metadata.resource_version.parse().map_err(|error| failed(&error))?,
+        newest,
+        count: items.len(),
+    })
 }
 
 /// A version that holds everything of one kind that was written before this call: that of a consistent list of one

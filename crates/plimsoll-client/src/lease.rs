@@ -1,7 +1,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use plimsoll_model::Uid;
+use plimsoll_model::{ObjectName, Uid};
 use serde_json::{Map, Value, json};
 
 use crate::ApiClient;
@@ -65,6 +65,12 @@ impl StoredLease {
             preferred_holder: spec["preferredHolder"].as_str().map(str::to_owned),
             object,
         })
+    }
+
+    pub(crate) fn object_name(&self) -> ObjectName {
+        let metadata = self.object.get("metadata").unwrap_or(&Value::Null);
+        let text = |key: &str| metadata[key].as_str().unwrap_or_default();
+        ObjectName::new(text("namespace"), text("name"))
     }
 
     /// The object with `record` in place of what it held, everything else kept.
@@ -149,6 +155,10 @@ impl LeaseClient {
             namespace: namespace.into(),
             name: name.into(),
         }
+    }
+
+    pub(crate) fn client(&self) -> &ApiClient {
+        &self.client
     }
 
     /// Its namespace.

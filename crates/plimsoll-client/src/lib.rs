@@ -27,7 +27,7 @@ mod write;
 mod scripted;
 
 pub use api_client::{ApiClient, NotSent};
-pub use barrier::{BarrierError, consistent_version, force_progress};
+pub use barrier::{Account, BarrierError, consistent_account, consistent_version, force_progress};
 pub use clock::{Clock, SystemClock, VirtualClock, micros_text, seconds_text};
 pub use config_map::read_config_map;
 pub use connect::{Access, ConnectError, Connections, connect, load_config, separate};
@@ -41,6 +41,6 @@ pub use removal::RemovalReply;
 pub use term_token::{TermToken, WriteUnderWay};
 pub use watch::{
     DisruptionBudgets, Namespaces, Nodes, Pods, RawDemand, RawPolicies, ReplicaSets, ReplicationControllers, Services,
-    StatefulSets, UndecodableObject, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_list,
+    StatefulSets, UndecodableObject, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_list, watch_lease,
 };
 pub use write::{BindReply, ConditionPatch, NominationPatch, PatchReply, PodRead, PodStatusPatch};

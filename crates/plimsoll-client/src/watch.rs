@@ -20,6 +20,7 @@ use crate::{ApiClient, BarrierError, WatchPulse};
 mod backoff;
 mod frame;
 mod kind;
+mod lease;
 mod list;
 mod raw_policies;
 pub(crate) mod stream;
@@ -29,6 +30,7 @@ pub use kind::{
     DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
     WatchedKind,
 };
+pub use lease::watch_lease;
 pub use raw_policies::{RawDemand, RawPolicies};
 
 /// An object that could not be decoded. It concerns that object alone.

@@ -23,7 +23,8 @@ pub struct DecodeError {
 }
 
 impl DecodeError {
-    pub(crate) fn of(kind: &'static str, source: serde_json::Error) -> Self {
+    /// An object of this kind could not be read, for this reason.
+    pub fn of(kind: &'static str, source: serde_json::Error) -> Self {
         Self { kind, source }
     }
 }

@@ -15,6 +15,7 @@ use crate::audit_metrics::AuditMetrics;
 use crate::buckets::exponential;
 use crate::config_metrics::ConfigMetrics;
 use crate::election_metrics::ElectionMetrics;
+use crate::hand_over_metrics::HandOverMetrics;
 use crate::mailbox_depths::MailboxDepths;
 use crate::preemption_metrics::PreemptionMetrics;
 use crate::queue_metrics::QueueMetrics;
@@ -41,24 +42,6 @@ impl AttemptResult {
     }
 }
 
-/// How far a hand-over has come; times are counted from winning the lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HandOverStage {
-    /// The API server told which version it holds.
-    VersionRead,
-    /// Every cache is past that version.
-    CaughtUp,
-}
-
-impl HandOverStage {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::VersionRead => "version_read",
-            Self::CaughtUp => "caught_up",
-        }
-    }
-}
-
 macro_rules! label_sets {
     ($($name:ident { $($label:ident),+ })+) => {
         $(#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -80,7 +63,6 @@ label_sets! {
     Attempts { attempts }
     Resource { resource }
     Outcome { outcome }
-    Stage { stage }
 }
 
 /// Handles on every metric.
@@ -106,7 +88,7 @@ pub struct Metrics {
     bind_answers: Family<Outcome, Counter>,
     dropped_events: Counter,
     config: ConfigMetrics,
-    hand_over: Family<Stage, Gauge<f64, std::sync::atomic::AtomicU64>>,
+    hand_over: HandOverMetrics,
 }
 
 impl std::fmt::Debug for Metrics {
@@ -147,7 +129,7 @@ impl Metrics {
             bind_answers: Family::default(),
             dropped_events: Counter::default(),
             config: ConfigMetrics::default(),
-            hand_over: Family::default(),
+            hand_over: HandOverMetrics::default(),
         };
         metrics.registered()
     }
@@ -208,11 +190,7 @@ impl Metrics {
             "Events that were not written",
             self.dropped_events.clone(),
         );
-        own.register(
-            "hand_over_seconds",
-            "How long each stage of the last hand-over took, from winning the lease",
-            self.hand_over.clone(),
-        );
+        self.hand_over.register(own);
         self.config.register(own);
         self.queue.register_own(own);
         self.preemption.register_own(own);
@@ -247,6 +225,11 @@ impl Metrics {
     /// What is told of leader election.
     pub fn election(&self) -> &ElectionMetrics {
         &self.election
+    }
+
+    /// What is told of taking the lead over.
+    pub fn hand_over(&self) -> &HandOverMetrics {
+        &self.hand_over
     }
 
     /// What is told of audits.
@@ -326,13 +309,6 @@ impl Metrics {
     /// An event was dropped.
     pub fn event_dropped(&self) {
         self.dropped_events.inc();
-    }
-
-    /// A stage of a hand-over is reached.
-    pub fn hand_over(&self, stage: HandOverStage, since_won: Duration) {
-        self.hand_over
-            .get_or_create(&Stage::new(stage.as_str()))
-            .set(since_won.as_secs_f64());
     }
 
     /// Shows the depth of an actor's mailbox from now on.

@@ -1,5 +1,5 @@
 use plimsoll_client::{
-    DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
+    Account, DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
     WatchBatch, WatchedKind,
 };
 use plimsoll_model::{ResourceVersion, WorkloadKind};
@@ -69,24 +69,70 @@ pub(super) fn workload_position(kind: WorkloadKind) -> usize {
     }
 }
 
-/// A version of each kind; versions of different kinds are never compared.
+/// What the cache holds of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Versions([ResourceVersion; Kind::ALL.len()]);
+pub struct Holding {
+    /// Every change up to this version is in it.
+    pub applied: ResourceVersion,
+    /// How many objects.
+    pub count: usize,
+}
 
-impl Versions {
-    /// The version that `of` tells for each kind.
-    pub fn of_each(of: impl Fn(Kind) -> ResourceVersion) -> Self {
+/// What the cache must hold of one kind before a new leader may decide anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Everything up to this version.
+    Version(ResourceVersion),
+    /// Everything that was there at that moment, told by version and number.
+    Account(Account),
+}
+
+impl Mark {
+    /// The version at which it was made.
+    pub fn version(&self) -> ResourceVersion {
+        match self {
+            Self::Version(version) => *version,
+            Self::Account(account) => account.version,
+        }
+    }
+
+    /// Whether this holding has all of it.
+    pub fn is_passed_by(&self, holding: Holding) -> bool {
+        holding.applied >= self.version()
+            || matches!(self, Self::Account(account)
+                if holding.applied >= account.newest && holding.count == account.count)
+    }
+}
+
+/// Something about each kind; versions of different kinds are never compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfEachKind<T>([T; Kind::ALL.len()]);
+
+/// What the cache holds.
+pub type Holdings = OfEachKind<Holding>;
+
+/// What it must hold.
+pub type Marks = OfEachKind<Mark>;
+
+impl<T: Copy> OfEachKind<T> {
+    /// What `of` tells of each kind.
+    pub fn of_each(of: impl Fn(Kind) -> T) -> Self {
         Self(Kind::ALL.map(of))
     }
 
-    /// The version of one kind.
-    pub fn of(&self, kind: Kind) -> ResourceVersion {
+    /// What is told of one kind.
+    pub fn of(&self, kind: Kind) -> T {
         self.0[kind.position()]
     }
+}
 
-    /// Whether no kind is behind.
-    pub fn reach(&self, wanted: &Self) -> bool {
-        self.0.iter().zip(&wanted.0).all(|(own, wanted)| own >= wanted)
+impl Holdings {
+    /// Whether no kind is behind its mark.
+    pub fn pass(&self, marks: &Marks) -> bool {
+        self.0
+            .iter()
+            .zip(&marks.0)
+            .all(|(holding, mark)| mark.is_passed_by(*holding))
     }
 }
 
@@ -159,13 +205,50 @@ mod tests {
         for (at, kind) in Kind::ALL.into_iter().enumerate() {
             assert_eq!(kind.position(), at, "{kind:?}");
         }
-        let own = Versions::of_each(|kind| ResourceVersion::new(kind.position() as u64));
+        let holding = |version| Holding {
+            applied: ResourceVersion::new(version),
+            count: 0,
+        };
+        let own = Holdings::of_each(|kind| holding(kind.position() as u64));
         for kind in Kind::ALL {
-            assert_eq!(own.of(kind).as_u64(), kind.position() as u64);
-            let ahead =
-                Versions::of_each(|other| ResourceVersion::new(other.position() as u64 + u64::from(other == kind)));
-            assert!(ahead.reach(&own) && !own.reach(&ahead), "{kind:?}");
+            assert_eq!(own.of(kind), holding(kind.position() as u64));
+            let marks = |ahead: Option<Kind>| {
+                Marks::of_each(|other| {
+                    Mark::Version(ResourceVersion::new(
+                        other.position() as u64 + u64::from(Some(other) == ahead),
+                    ))
+                })
+            };
+            assert!(own.pass(&marks(None)) && !own.pass(&marks(Some(kind))), "{kind:?}");
         }
-        assert!(own.reach(&own));
+    }
+
+    #[test]
+    fn an_account_is_passed_by_a_cache_that_holds_what_was_there_though_its_stream_says_nothing() {
+        let account = Mark::Account(Account {
+            version: ResourceVersion::new(90),
+            newest: ResourceVersion::new(40),
+            count: 3,
+        });
+        for (applied, count, passed) in [
+            (40, 3, true),
+            (60, 3, true),
+            // An object that came or changed is missing, whatever the number.
+            (39, 3, false),
+            (39, 2, false),
+            // A deletion is missing.
+            (40, 4, false),
+            (89, 4, false),
+            // What is not counted here, as it cannot be read, is waited for by version.
+            (60, 2, false),
+            (90, 2, true),
+            (95, 7, true),
+        ] {
+            let holding = Holding {
+                applied: ResourceVersion::new(applied),
+                count,
+            };
+            assert_eq!(account.is_passed_by(holding), passed, "{holding:?}");
+        }
     }
 }

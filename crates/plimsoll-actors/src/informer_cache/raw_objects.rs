@@ -16,6 +16,8 @@ pub(super) enum Step {
     Subscribe(Subscribers),
     /// The subscribers go on with another configuration.
     Reconfigure(Arc<AssembledConfig>),
+    /// The subscribers may act.
+    Begin,
 }
 
 impl Step {
@@ -23,6 +25,7 @@ impl Step {
         match self {
             Self::Subscribe(subscribers) => subscribers.assembled.raw_policy(),
             Self::Reconfigure(assembled) => assembled.raw_policy(),
+            Self::Begin => RawPolicy::NOTHING,
         }
     }
 }
@@ -97,6 +100,7 @@ impl InformerCacheState {
             match step {
                 Step::Subscribe(subscribers) => self.subscribe(subscribers),
                 Step::Reconfigure(assembled) => self.reconfigure(&assembled),
+                Step::Begin => self.begin(),
             }
         }
     }

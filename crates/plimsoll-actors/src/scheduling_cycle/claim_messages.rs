@@ -8,6 +8,7 @@ use plimsoll_engine::{Claim, ClaimId, ClaimState, Notice};
 use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventObjects, EventResource, Extender};
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::Outcome as QueueOutcome;
+use plimsoll_telemetry::HandOverStage;
 
 use super::{CycleMessage, SchedulingCycleState};
 use crate::binding_workers::{ExtenderBindReply, WriteJob};
@@ -18,6 +19,10 @@ use crate::trace_context::TraceContext;
 
 impl SchedulingCycleState {
     pub(super) fn act_on(&mut self, notices: Vec<Notice>, now: Moment) {
+        if let Some(held) = &mut self.before_begin {
+            held.extend(notices);
+            return;
+        }
         for notice in notices {
             self.act_on_one(notice, now);
         }
@@ -168,6 +173,9 @@ impl SchedulingCycleState {
         self.answers += 1;
         self.asked.remove(&claim);
         self.metrics.bind_answered(bind_kind(&reply));
+        if matches!(reply, BindReply::Created) {
+            self.first_bind();
+        }
         let mut notices = Vec::new();
         let input = bind_input(reply, &self.token, now);
         self.engine.bind_input(claim, input, now, &mut notices);
@@ -178,10 +186,19 @@ impl SchedulingCycleState {
         self.answers += 1;
         self.asked.remove(&claim);
         self.metrics.bind_answered(extender_bind_kind(&reply));
+        if matches!(reply, ExtenderBindReply::Bound) {
+            self.first_bind();
+        }
         let mut notices = Vec::new();
         self.engine
             .bind_input(claim, extender_bind_input(reply, now), now, &mut notices);
         self.act_on(notices, now);
+    }
+
+    fn first_bind(&mut self) {
+        if let Some(hand_over) = self.hand_over.take() {
+            hand_over.reached(HandOverStage::FirstBind);
+        }
     }
 
     pub(super) fn take_read_answer(&mut self, claim: ClaimId, read: PodRead, now: Moment) {

@@ -144,8 +144,9 @@ pub enum CycleMessage {
     Audit(AuditMarker),
     /// From the cache: the truth about pods that an audit found something wrong with.
     Restate(Restatements),
-    /// From the term: start. The cycle asks for its first pod.
-    Start,
+    /// From the cache: what came before holds everything that the API server held when the lease was won. The cycle acts
+    /// from now on, and asks for its first pod.
+    Begin,
     /// From the term: take no more pods, and answer when no write of ours is undecided.
     Drain(oneshot::Sender<()>),
     /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
@@ -194,7 +195,7 @@ impl Summary for CycleMessage {
             Self::Tick => "Tick".to_owned(),
             Self::Audit(marker) => format!("Audit {}", marker.number),
             Self::Restate(restatements) => format!("Restate {}", restatements.pods.len()),
-            Self::Start => "Start".to_owned(),
+            Self::Begin => "Begin".to_owned(),
             Self::Drain(_) => "Drain".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
         }

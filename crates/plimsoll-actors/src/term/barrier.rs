@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use plimsoll_client::{
     ApiClient, BarrierError, DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services,
-    StatefulSets, consistent_list, consistent_version, force_progress,
+    StatefulSets, consistent_account, consistent_list, consistent_version, force_progress,
 };
 use plimsoll_model::ResourceVersion;
 use plimsoll_model::guard::{Guard, holds};
@@ -13,7 +13,8 @@ use plimsoll_telemetry::HandOverStage;
 use tokio::sync::{mpsc, oneshot};
 
 use super::TermParts;
-use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Kind, Versions};
+use crate::hand_over::HandOver;
+use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Holdings, Kind, Mark, Marks};
 use crate::watch_feed;
 
 /// Several API servers may stand behind one address, and a short watch may hit one that lags behind for as long as it
@@ -26,39 +27,41 @@ const FIRST_LIST: Duration = Duration::from_secs(20);
 /// Between two tries to read what the API server holds.
 const BARRIER_RETRY: Duration = Duration::from_millis(500);
 
+/// A kind of which the cache holds more than this is not accounted for: the API server would write down the metadata of
+/// all of it. So many take it about 0.2 s.
+const ACCOUNTED: usize = 20_000;
+
 /// Waits until the cache has everything that the API server held when this was called, for each kind by that kind's own
-/// versions. A quiet kind's watch would say so only once a minute, so a short second watch makes it.
-pub(super) async fn barrier(parts: TermParts) {
+/// versions. A quiet kind's watch would say so only once a minute: small kinds are accounted for, and the watch of a
+/// large one is made to speak by a short second one.
+pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
     if !holds(Guard::Barrier) {
         return;
     }
-    let begun = parts.clock.now();
-    let Some(seen) = cached_versions(&parts).await else {
+    let Some(seen) = cached(&parts).await else {
         return std::future::pending().await;
     };
-    let wanted = loop {
-        match read_versions(&parts.client).await {
-            Ok(versions) => break versions,
+    let marks = loop {
+        match read_marks(&parts.client, &seen).await {
+            Ok(marks) => break marks,
             Err(error) => {
                 tracing::warn!(%error, "Reading the version to catch up with failed; trying again");
                 tokio::time::sleep(BARRIER_RETRY).await;
             }
         }
     };
-    parts
-        .metrics
-        .hand_over(HandOverStage::VersionRead, parts.clock.now().since(begun));
+    hand_over.reached(HandOverStage::VersionRead);
     let (reply, reached) = oneshot::channel();
-    parts.cache.tell(CacheMessage::AwaitVersions(wanted, reply));
+    parts.cache.tell(CacheMessage::AwaitMarks(marks, reply));
     let forcing = futures::future::join_all([
-        force::<Namespaces>(&parts, &seen, &wanted).boxed(),
-        force::<Services>(&parts, &seen, &wanted).boxed(),
-        force::<ReplicationControllers>(&parts, &seen, &wanted).boxed(),
-        force::<ReplicaSets>(&parts, &seen, &wanted).boxed(),
-        force::<StatefulSets>(&parts, &seen, &wanted).boxed(),
-        force::<DisruptionBudgets>(&parts, &seen, &wanted).boxed(),
-        force::<Nodes>(&parts, &seen, &wanted).boxed(),
-        force::<Pods>(&parts, &seen, &wanted).boxed(),
+        force::<Namespaces>(&parts, &seen, &marks).boxed(),
+        force::<Services>(&parts, &seen, &marks).boxed(),
+        force::<ReplicationControllers>(&parts, &seen, &marks).boxed(),
+        force::<ReplicaSets>(&parts, &seen, &marks).boxed(),
+        force::<StatefulSets>(&parts, &seen, &marks).boxed(),
+        force::<DisruptionBudgets>(&parts, &seen, &marks).boxed(),
+        force::<Nodes>(&parts, &seen, &marks).boxed(),
+        force::<Pods>(&parts, &seen, &marks).boxed(),
     ]);
     let reached = async {
         if reached.await.is_err() {
@@ -75,43 +78,49 @@ pub(super) async fn barrier(parts: TermParts) {
         }),
     )
     .await;
-    parts
-        .metrics
-        .hand_over(HandOverStage::CaughtUp, parts.clock.now().since(begun));
 }
 
 /// What the API server holds of each kind now.
-async fn read_versions(client: &ApiClient) -> Result<Versions, BarrierError> {
-    async fn read<K: CachedKind>(client: &ApiClient) -> Result<(Kind, ResourceVersion), BarrierError> {
-        Ok((K::KIND, consistent_version::<K>(client).await?))
+async fn read_marks(client: &ApiClient, seen: &Holdings) -> Result<Marks, BarrierError> {
+    async fn read<K: CachedKind>(client: &ApiClient, seen: &Holdings) -> Result<(Kind, Mark), BarrierError> {
+        let holding = seen.of(K::KIND);
+        // What is not listed yet waits for its list anyway.
+        let listed = holding.applied > ResourceVersion::new(0);
+        let mark = if listed && holding.count <= ACCOUNTED {
+            Mark::Account(consistent_account::<K>(client).await?)
+        } else {
+            Mark::Version(consistent_version::<K>(client).await?)
+        };
+        Ok((K::KIND, mark))
     }
     let read = futures::future::try_join_all([
-        read::<Namespaces>(client).boxed(),
-        read::<Services>(client).boxed(),
-        read::<ReplicationControllers>(client).boxed(),
-        read::<ReplicaSets>(client).boxed(),
-        read::<StatefulSets>(client).boxed(),
-        read::<DisruptionBudgets>(client).boxed(),
-        read::<Nodes>(client).boxed(),
-        read::<Pods>(client).boxed(),
+        read::<Namespaces>(client, seen).boxed(),
+        read::<Services>(client, seen).boxed(),
+        read::<ReplicationControllers>(client, seen).boxed(),
+        read::<ReplicaSets>(client, seen).boxed(),
+        read::<StatefulSets>(client, seen).boxed(),
+        read::<DisruptionBudgets>(client, seen).boxed(),
+        read::<Nodes>(client, seen).boxed(),
+        read::<Pods>(client, seen).boxed(),
     ])
     .await?;
     let of = |kind| read.iter().find(|(known, _)| *known == kind);
-    Ok(Versions::of_each(|kind| {
-        of(kind).map_or(ResourceVersion::new(0), |(_, version)| *version)
+    Ok(Marks::of_each(|kind| {
+        of(kind).map_or(Mark::Version(ResourceVersion::new(0)), |(_, mark)| *mark)
     }))
 }
 
 /// What the cache has; nothing when it has died.
-async fn cached_versions(parts: &TermParts) -> Option<Versions> {
+async fn cached(parts: &TermParts) -> Option<Holdings> {
     let (reply, answer) = oneshot::channel();
-    parts.cache.tell(CacheMessage::Versions(reply));
+    parts.cache.tell(CacheMessage::Holdings(reply));
     answer.await.ok()
 }
 
-/// Brings one kind forward until the cache has passed what is wanted. `seen` was there before that was read.
-async fn force<K: CachedKind>(parts: &TermParts, seen: &Versions, wanted: &Versions) {
-    let (seen, wanted) = (seen.of(K::KIND), wanted.of(K::KIND));
+/// Brings one kind forward until the cache has passed its mark. `seen` was there before that was read.
+async fn force<K: CachedKind>(parts: &TermParts, seen: &Holdings, marks: &Marks) {
+    let (seen, mark) = (seen.of(K::KIND).applied, marks.of(K::KIND));
+    let wanted = mark.version();
     if wanted < seen {
         parts.cache.tell(CacheMessage::HistoryBeganAnew(HistoryBeganAnew {
             kind: K::NAME,
@@ -124,12 +133,13 @@ async fn force<K: CachedKind>(parts: &TermParts, seen: &Versions, wanted: &Versi
     let mut reached = seen;
     let mut moved = parts.clock.now();
     loop {
-        let Some(versions) = cached_versions(parts).await else {
+        let Some(holdings) = cached(parts).await else {
             return;
         };
-        let from = versions.of(K::KIND);
+        let holding = holdings.of(K::KIND);
+        let from = holding.applied;
         let now = parts.clock.now();
-        if from >= wanted {
+        if mark.is_passed_by(holding) {
             return;
         }
         if from > reached {
@@ -153,8 +163,8 @@ async fn force<K: CachedKind>(parts: &TermParts, seen: &Versions, wanted: &Versi
 async fn first_list<K: CachedKind>(parts: &TermParts) {
     let listing = &parts.watches.of(K::KIND).listing;
     let (mut listed, mut moved) = (listing.count(), parts.clock.now());
-    while let Some(versions) = cached_versions(parts).await
-        && versions.of(K::KIND) == ResourceVersion::new(0)
+    while let Some(holdings) = cached(parts).await
+        && holdings.of(K::KIND).applied == ResourceVersion::new(0)
     {
         let now = parts.clock.now();
         if listing.count() != listed {

@@ -11,7 +11,6 @@ use super::{TermMessage, TermParts, TermState};
 use crate::auditor::{Auditor, AuditorArguments, AuditorMessage};
 use crate::binding_workers::{BindingWorkers, BindingWorkersArguments};
 use crate::elector::progress::{Resignation, Respondent};
-use crate::elector::{ElectorMessage, TermActors};
 use crate::evictor::{Evictor, EvictorArguments, EvictorMessage};
 use crate::informer_cache::CacheMessage;
 use crate::mailbox::{Mailbox, Summary};
@@ -25,14 +24,19 @@ pub(super) struct Running {
     pub(super) cycle: (Mailbox<CycleMessage>, ActorCell),
     pub(super) workers: BindingWorkers,
     pub(super) evictor: (Mailbox<EvictorMessage>, ActorCell),
-    pub(super) auditor: (Mailbox<AuditorMessage>, ActorCell),
+    /// Once the caches have caught up.
+    pub(super) auditor: Option<(Mailbox<AuditorMessage>, ActorCell)>,
     /// The first four of these, without those that have ended: the term is not over before the last of them, since one that
     /// is stuck keeps a thread of the process.
     left: Vec<ActorId>,
 }
 
 impl TermState {
+    /// Starts the actors and lets the cache fill them, unless that is done.
     pub(super) async fn start(&mut self, myself: &ActorRef<TermMessage>) -> Result<(), ActorProcessingErr> {
+        if self.running.is_some() {
+            return Ok(());
+        }
         let parts = &self.parts;
         let assembled = &parts.assembled;
         let cycle = Mailbox::<CycleMessage>::new("SchedulingCycle", parts.tap.clone());
@@ -42,6 +46,7 @@ impl TermState {
             queue: Queue::new(assembled.queue(), &assembled.profiles),
             mailbox: queue.clone(),
             cycle: cycle.clone(),
+            hand_over: self.hand_over.clone(),
             clock: Arc::clone(&parts.clock),
             metrics: Arc::clone(&parts.metrics),
         };
@@ -64,6 +69,7 @@ impl TermState {
             recorder: parts.recorder.clone(),
             effects: parts.effects.clone(),
             token: Arc::clone(&self.token),
+            hand_over: self.hand_over.clone(),
             clock: Arc::clone(&parts.clock),
             metrics: Arc::clone(&parts.metrics),
         };
@@ -91,16 +97,6 @@ impl TermState {
             cycle: cycle.clone(),
             assembled: Arc::clone(assembled),
         });
-        cycle.tell(CycleMessage::Start);
-        parts.elector.tell(ElectorMessage::Running(Box::new(TermActors {
-            queue: queue.clone(),
-            cycle: cycle.clone(),
-            workers: workers.clone(),
-            evictor: evictor.clone(),
-        })));
-        let auditor = Mailbox::<AuditorMessage>::new("Auditor", parts.tap.clone());
-        let auditor_cell = start_auditor(parts, &auditor, myself).await?;
-        tracing::info!(term = self.token.number(), "Scheduling begins");
         let cells = [
             queue_ref.get_cell(),
             cycle_ref.get_cell(),
@@ -109,7 +105,7 @@ impl TermState {
         ];
         self.running = Some(Running {
             left: cells.iter().map(ActorCell::get_id).collect(),
-            auditor: (auditor, auditor_cell),
+            auditor: None,
             queue: (queue, queue_ref.get_cell()),
             cycle: (cycle, cycle_ref.get_cell()),
             evictor: (evictor, evictor_ref.get_cell()),
@@ -121,14 +117,16 @@ impl TermState {
     pub(super) async fn child_ended(&mut self, myself: &ActorRef<TermMessage>, child: &ActorCell, end: ChildEnd<'_>) {
         let Some(running) = &mut self.running else { return };
         let why = end.why;
-        if child.get_id() == running.auditor.1.get_id() {
+        if let Some((auditor, cell)) = &mut running.auditor
+            && child.get_id() == cell.get_id()
+        {
             if !self.stopping {
                 tracing::error!(
                     error = why,
                     "The auditor has died; pods are scheduled all the same, and it is started anew"
                 );
-                if let Ok(cell) = start_auditor(&self.parts, &running.auditor.0, myself).await {
-                    running.auditor.1 = cell;
+                if let Ok(started) = start_auditor(&self.parts, auditor, myself).await {
+                    *cell = started;
                 }
             }
             return;
@@ -186,7 +184,7 @@ impl<'a> ChildEnd<'a> {
 }
 
 /// Starts the auditor, for the first time or again: what an earlier one has found is found again.
-async fn start_auditor(
+pub(super) async fn start_auditor(
     parts: &TermParts,
     mailbox: &Mailbox<AuditorMessage>,
     myself: &ActorRef<TermMessage>,

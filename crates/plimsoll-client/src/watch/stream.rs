@@ -107,6 +107,13 @@ impl<K: WatchedKind> WatchStream<K> {
             .map_err(|refusal| refusal.end)
     }
 
+    /// Watches whatever this path asks for, from what there is now.
+    pub(super) async fn open_at(client: &ApiClient, path: &str) -> Result<Self, End> {
+        Self::start(client, path, ResourceVersion::new(0), RawPolicies::nothing())
+            .await
+            .map_err(|refusal| refusal.end)
+    }
+
     /// Watches from a consistent list of now. Without a version the server waits until its cache has caught up with
     /// the store, as for a list without one.
     pub(crate) async fn open_list(client: &ApiClient, seconds: u64, raw: RawPolicies) -> Result<Self, End> {

@@ -31,7 +31,7 @@ fn series() -> anyhow::Result<BTreeSet<String>> {
     metrics.foreign_bind();
     metrics.bind_answered("unknown");
     metrics.event_dropped();
-    metrics.hand_over(HandOverStage::CaughtUp, took);
+    metrics.hand_over().reached(HandOverStage::CaughtUp, took);
     metrics.watch_mailbox("SchedulingCycle", || 1);
     metrics.config().loaded("hash", 1.0);
     let text = metrics.text()?;
