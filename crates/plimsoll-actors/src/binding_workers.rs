@@ -9,8 +9,9 @@ mod through_extenders;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use plimsoll_client::{ApiClient, BindReply, Clock, PatchReply, PodRead, PodStatusPatch, TermToken};
+use plimsoll_client::{ApiClient, BindReply, Clock, PatchReply, PodRead, PodStatusPatch, Pulse, TermToken};
 use plimsoll_config::SchedulerConfig;
 use plimsoll_engine::ClaimId;
 use plimsoll_framework::Extender;
@@ -24,6 +25,8 @@ pub use self::through_extenders::ExtenderBindReply;
 use self::through_extenders::ThroughExtenders;
 use crate::bind_pace::BindPace;
 use crate::effects::Effects;
+use crate::elector::ElectorMessage;
+use crate::elector::progress::Respondent;
 use crate::mailbox::Mailbox;
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
@@ -75,6 +78,21 @@ pub enum WriteJob {
         /// The pod's trace.
         trace: TraceContext,
     },
+    /// From the elector: is there a worker that takes jobs? Answered with [`ElectorMessage::Alive`].
+    Probe(Mailbox<ElectorMessage>),
+}
+
+impl WriteJob {
+    /// One line about it, the same in each run with the same seed.
+    fn summary(&self) -> String {
+        match self {
+            Self::Bind { claim, node, .. } => format!("Bind {} node={node}", claim.as_u64()),
+            Self::BindThrough { claim, node, .. } => format!("BindThrough {} node={node}", claim.as_u64()),
+            Self::Read { claim, .. } => format!("Read {}", claim.as_u64()),
+            Self::Status { uid, .. } => format!("Status {uid}"),
+            Self::Probe(_) => "Probe".to_owned(),
+        }
+    }
 }
 
 /// Key and order of jobs: what settles a placement goes before what explains a failure.
@@ -83,6 +101,9 @@ pub struct JobKey {
     uid: Uid,
     explains: bool,
 }
+
+/// Between two signs of life of a worker that waits for the API server.
+const BEAT: Duration = Duration::from_secs(2);
 
 struct BindsFirst;
 
@@ -107,6 +128,8 @@ pub struct BindingWorkers {
     through_extenders: ThroughExtenders,
     pace: Option<BindPace>,
     answers: Arc<AtomicU64>,
+    cycle: Mailbox<CycleMessage>,
+    pulse: Pulse,
 }
 
 /// What the workers of a term work with.
@@ -142,11 +165,13 @@ impl BindingWorkers {
         let answers = Arc::new(AtomicU64::new(0));
         let through_extenders =
             ThroughExtenders::new(effects, Arc::clone(&token), clock, cycle.clone(), Arc::clone(&answers));
+        let pulse = Pulse::default();
         let builder = Builder {
             client,
             token,
-            cycle,
+            cycle: cycle.clone(),
             answers: Arc::clone(&answers),
+            pulse: pulse.clone(),
         };
         let arguments = FactoryArguments::builder()
             .worker_builder(Box::new(builder) as Box<dyn WorkerBuilder<BindingWorker, ()>>)
@@ -162,6 +187,8 @@ impl BindingWorkers {
             through_extenders,
             pace,
             answers,
+            cycle,
+            pulse,
         })
     }
 
@@ -185,8 +212,20 @@ impl BindingWorkers {
                 extender,
                 trace,
             } => self.through_extenders.bind(claim, pod, &node, extender, trace),
-            job => hand_out(&self.factory, job),
+            // Jobs lie in no mailbox; they are shown to the tap of the actor that hands them out.
+            job if self.cycle.tap_of("BindingWorkers", || job.summary()) => hand_out(&self.factory, job),
+            _ => {}
         }
+    }
+
+    /// Asks the pool whether a worker takes jobs. The answer goes to the elector.
+    pub(crate) fn probe(&self, elector: Mailbox<ElectorMessage>) {
+        self.hand_out(WriteJob::Probe(elector));
+    }
+
+    /// Beats when a job is taken up, while it waits for the API server, and when it is done.
+    pub(crate) fn pulse(&self) -> &Pulse {
+        &self.pulse
     }
 
     /// How many answers have been sent to the cycle, for audits. Each is in its mailbox before it counts.
@@ -217,6 +256,10 @@ fn hand_out(factory: &FactoryRef<JobKey, WriteJob>, job: WriteJob) {
             uid: uid.clone(),
             explains: true,
         },
+        WriteJob::Probe(_) => JobKey {
+            uid: Uid::new("probe"),
+            explains: false,
+        },
     };
     if factory.dispatch(key, job).is_err() {
         tracing::debug!("Binding workers are gone; the term is over");
@@ -228,6 +271,7 @@ struct Builder {
     token: Arc<TermToken>,
     cycle: Mailbox<CycleMessage>,
     answers: Arc<AtomicU64>,
+    pulse: Pulse,
 }
 
 impl WorkerBuilder<BindingWorker, ()> for Builder {
@@ -237,6 +281,7 @@ impl WorkerBuilder<BindingWorker, ()> for Builder {
             token: Arc::clone(&self.token),
             cycle: self.cycle.clone(),
             answers: Arc::clone(&self.answers),
+            pulse: self.pulse.clone(),
         };
         (worker, ())
     }
@@ -248,6 +293,7 @@ pub struct BindingWorker {
     token: Arc<TermToken>,
     cycle: Mailbox<CycleMessage>,
     answers: Arc<AtomicU64>,
+    pulse: Pulse,
 }
 
 /// Answers even when the worker dies in the middle of a request: the outcome is then unknown, never missing.
@@ -298,6 +344,9 @@ impl BindingWorker {
             }
             // Never handed to a worker.
             WriteJob::BindThrough { .. } => {}
+            WriteJob::Probe(elector) => {
+                elector.tell(ElectorMessage::Alive(Respondent::BindingWorkers));
+            }
             WriteJob::Read { claim, pod, trace } => {
                 let failed = PodRead::Failed { error: DIED.to_owned() };
                 let read_answered = move |read| CycleMessage::ReadAnswered { claim, read, trace };
@@ -353,7 +402,13 @@ impl Worker for BindingWorker {
         (): &mut (),
     ) -> Result<JobKey, ActorProcessingErr> {
         let Job { key, msg, .. } = job;
-        Box::pin(self.work(msg)).await;
+        self.pulse.beat();
+        let mut working = Box::pin(self.work(msg));
+        // Each request is bounded by itself; how long it waits for its turn is what the configuration says.
+        while tokio::time::timeout(BEAT, &mut working).await.is_err() {
+            self.pulse.beat();
+        }
+        self.pulse.beat();
         Ok(key)
     }
 }

@@ -7,10 +7,10 @@
 pub mod candidacy;
 mod coordination;
 pub mod election;
+pub mod progress;
 mod sightings;
 mod terms;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +30,12 @@ use tokio_util::task::TaskTracker;
 use self::candidacy::Candidacy;
 use self::coordination::Coordination;
 use self::election::{Answer, Election, Next, Request};
+use self::progress::{Progress, Resignation, Respondent};
 use crate::alarm::Alarm;
+use crate::binding_workers::BindingWorkers;
 use crate::event_recorder::RecorderMessage;
+use crate::evictor::EvictorMessage;
+use crate::informer_cache::{CacheMessage, Kind, WatchCounts};
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
@@ -61,8 +65,8 @@ pub struct ElectorView {
 pub enum StepDown {
     /// The process is asked to end, and nothing of the term is left to do.
     Shutdown,
-    /// The term cannot go on; another replica should have the next one.
-    TermFailed(String),
+    /// The term cannot go on; another replica should have the next one. The words are for people.
+    Resign(Resignation, String),
     /// The coordinator would rather see this one lead.
     EndOfTerm(String),
 }
@@ -72,15 +76,28 @@ impl StepDown {
     fn reason(&self) -> String {
         match self {
             Self::Shutdown => "Requested to terminate".to_owned(),
-            Self::TermFailed(reason) => reason.clone(),
+            Self::Resign(_, reason) => reason.clone(),
             Self::EndOfTerm(preferred) => format!("the coordinator prefers {preferred}"),
         }
     }
 
     /// Whether this replica should not lead again before another could.
     fn stands_aside(&self) -> bool {
-        matches!(self, Self::TermFailed(_))
+        matches!(self, Self::Resign(..))
     }
+}
+
+/// The actors of a term that must answer probes.
+#[derive(Debug)]
+pub struct TermActors {
+    /// The queue.
+    pub queue: Mailbox<QueueMessage>,
+    /// The cycle.
+    pub cycle: Mailbox<CycleMessage>,
+    /// The pool.
+    pub workers: BindingWorkers,
+    /// The Evictor.
+    pub evictor: Mailbox<EvictorMessage>,
 }
 
 /// What the elector hears.
@@ -88,15 +105,12 @@ impl StepDown {
 pub enum ElectorMessage {
     /// From the supervisor: the caches are filled, stand for election.
     Begin,
-    /// From the term: these are its actors, whose answers renewal depends on.
-    Running {
-        /// The queue.
-        queue: Mailbox<QueueMessage>,
-        /// The cycle.
-        cycle: Mailbox<CycleMessage>,
-    },
+    /// From the term: the caches have caught up. Renewal depends on the answers of these from now on.
+    Running(Box<TermActors>),
     /// From an actor of the term, in answer to a probe.
-    Alive(&'static str),
+    Alive(Respondent),
+    /// From the cache, in answer to a probe: what the watch of each kind has shown so far.
+    Watching([(Kind, WatchCounts); Kind::ALL.len()]),
     /// From the supervisor: give leadership up. Answered with [`SupervisorMessage::TermOver`] when there is a term, and
     /// for a shutdown with [`SupervisorMessage::Released`] in the end.
     StepDown(StepDown),
@@ -131,14 +145,17 @@ pub enum ElectorMessage {
     Tick,
     /// From the HTTP server. Answered at once.
     View(oneshot::Sender<ElectorView>),
+    /// From outside, through the supervisor: are you there? Answered at once.
+    Ping(oneshot::Sender<()>),
 }
 
 impl Summary for ElectorMessage {
     fn summary(&self) -> String {
         match self {
             Self::Begin => "Begin".to_owned(),
-            Self::Running { .. } => "Running".to_owned(),
-            Self::Alive(actor) => format!("Alive {actor}"),
+            Self::Running(_) => "Running".to_owned(),
+            Self::Alive(actor) => format!("Alive {actor:?}"),
+            Self::Watching(_) => "Alive InformerCache".to_owned(),
             Self::StepDown(why) => format!("StepDown {why:?}"),
             Self::TermEnded => "TermEnded".to_owned(),
             Self::Announce { reason, note, .. } => format!("Announce {reason} {note}"),
@@ -150,6 +167,7 @@ impl Summary for ElectorMessage {
             Self::Seen(lease) => format!("Seen holder={:?}", lease.record.holder),
             Self::Tick => "Tick".to_owned(),
             Self::View(_) => "View".to_owned(),
+            Self::Ping(_) => "Ping".to_owned(),
         }
     }
 }
@@ -166,7 +184,7 @@ pub struct ElectorArguments {
     pub config: ElectionConfig,
     /// The Lease, through a client of its own.
     pub lease: LeaseClient,
-    /// Our LeaseCandidate, when a coordinator says who leads.
+    /// Our `LeaseCandidate`, when a coordinator says who leads.
     pub candidate: Option<LeaseCandidateClient>,
     /// For jitter.
     pub random: ChaCha8Rng,
@@ -174,6 +192,8 @@ pub struct ElectorArguments {
     pub mailbox: Mailbox<ElectorMessage>,
     /// Who starts and stops terms.
     pub supervisor: Mailbox<SupervisorMessage>,
+    /// What every term reads from.
+    pub cache: Mailbox<CacheMessage>,
     /// Who tells users.
     pub recorder: Mailbox<RecorderMessage>,
     /// Reporting controller of `LeaderElection` events: the first profile's scheduler name.
@@ -206,6 +226,7 @@ pub struct ElectorState {
     lease: LeaseClient,
     mailbox: Mailbox<ElectorMessage>,
     supervisor: Mailbox<SupervisorMessage>,
+    cache: Mailbox<CacheMessage>,
     recorder: Mailbox<RecorderMessage>,
     controller: String,
     clock: Arc<dyn Clock>,
@@ -226,9 +247,9 @@ pub struct ElectorState {
     /// Since when nobody held the lease that is being taken.
     vacant_since: Option<Moment>,
     stepping_down: Option<StepDown>,
-    running: Option<(Mailbox<QueueMessage>, Mailbox<CycleMessage>)>,
-    alive: BTreeMap<&'static str, Moment>,
-    term_began: Moment,
+    running: Option<Box<TermActors>>,
+    /// Of the term, while it goes on.
+    progress: Option<Progress>,
     slow_paths: u64,
     /// The supervisor has been told, or will be, that all is done.
     released: bool,
@@ -337,6 +358,11 @@ impl ElectorState {
         match self.phase {
             Phase::Standing if self.config.leader_elect => self.try_now(now),
             Phase::Standing if self.token.is_none() => self.begin_term(now),
+            // There is no lease to renew, and a term that does not get on is ended all the same.
+            Phase::Standing => {
+                self.next_try = now + self.config.retry_period;
+                self.term_makes_progress(now);
+            }
             Phase::Releasing => self.release_when_decided(now),
             _ => {}
         }
@@ -344,7 +370,6 @@ impl ElectorState {
 
     fn next_look(&self, now: Moment) -> Option<Moment> {
         match self.phase {
-            Phase::Standing if !self.config.leader_elect && self.token.is_some() => None,
             Phase::Standing if self.asking => self.election.deadline(),
             Phase::Standing => Some(
                 self.election
@@ -460,6 +485,7 @@ impl Actor for Elector {
             lease: arguments.lease,
             mailbox: arguments.mailbox,
             supervisor: arguments.supervisor,
+            cache: arguments.cache,
             recorder: arguments.recorder,
             controller: arguments.controller,
             clock: arguments.clock,
@@ -476,8 +502,7 @@ impl Actor for Elector {
             vacant_since: None,
             stepping_down: None,
             running: None,
-            alive: BTreeMap::new(),
-            term_began: Moment::ZERO,
+            progress: None,
             slow_paths: 0,
             released: false,
             alarm: Alarm::default(),
@@ -506,13 +531,15 @@ impl Actor for Elector {
                 state.next_try = now;
                 state.tick(now);
             }
-            ElectorMessage::Running { queue, cycle } => {
-                state.alive = [(queue.name(), now), (cycle.name(), now)].into();
-                state.running = Some((queue, cycle));
-            }
+            ElectorMessage::Running(actors) => state.term_runs(actors),
             ElectorMessage::Alive(actor) => {
-                if let Some(at) = state.alive.get_mut(actor) {
-                    *at = now;
+                if let Some(progress) = &mut state.progress {
+                    progress.answered(actor);
+                }
+            }
+            ElectorMessage::Watching(counts) => {
+                if let Some(progress) = &mut state.progress {
+                    progress.take_watches(&counts);
                 }
             }
             ElectorMessage::StepDown(why) => state.step_down(why, now),
@@ -530,6 +557,9 @@ impl Actor for Elector {
             ElectorMessage::Tick => state.tick(now),
             ElectorMessage::View(reply) => {
                 let _ = reply.send(state.view(now));
+            }
+            ElectorMessage::Ping(reply) => {
+                let _ = reply.send(());
             }
         }
         state.keep_candidate(now);

@@ -22,6 +22,8 @@ use tokio_util::task::TaskTracker;
 
 use self::preemptions::{Ending, Preemptions, Said};
 use crate::alarm::Alarm;
+use crate::elector::ElectorMessage;
+use crate::elector::progress::Respondent;
 use crate::event_recorder::{PodEvent, RecorderMessage};
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
@@ -65,6 +67,8 @@ pub enum EvictorMessage {
     Tick,
     /// From the term: send nothing more, and answer when nothing is under way.
     Drain(oneshot::Sender<()>),
+    /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
+    Probe(Mailbox<ElectorMessage>),
 }
 
 impl Summary for EvictorMessage {
@@ -86,6 +90,7 @@ impl Summary for EvictorMessage {
             },
             Self::Tick => "Tick".to_owned(),
             Self::Drain(_) => "Drain".to_owned(),
+            Self::Probe(_) => "Probe".to_owned(),
         }
     }
 }
@@ -323,6 +328,9 @@ impl Actor for Evictor {
             EvictorMessage::Drain(reply) => {
                 state.preemptions.stop();
                 state.draining = Some(reply);
+            }
+            EvictorMessage::Probe(elector) => {
+                elector.tell(ElectorMessage::Alive(Respondent::Evictor));
             }
         }
         state.act_on(said);

@@ -14,6 +14,7 @@ mod raw_objects;
 mod store;
 #[cfg(test)]
 mod tests;
+mod watch_counts;
 
 use std::sync::Arc;
 
@@ -39,6 +40,7 @@ use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 
 pub use self::kind::{CachedKind, Holding, Holdings, Kind, Mark, Marks, OfEachKind};
+pub use self::watch_counts::{WatchCounts, WatchPulses};
 
 /// Room in the pipeline from watch to columns, held by whoever still has to look at a batch.
 #[derive(Debug, Clone)]
@@ -132,6 +134,8 @@ pub enum CacheMessage {
     AwaitSynced(oneshot::Sender<()>),
     /// From the HTTP server. Answered at once.
     View(oneshot::Sender<CacheView>),
+    /// From the elector: are you there, and do the watches work? Answered with [`ElectorMessage::Watching`].
+    Probe(Mailbox<ElectorMessage>),
 }
 
 impl Summary for CacheMessage {
@@ -168,6 +172,7 @@ impl Summary for CacheMessage {
             Self::Restate(wrong) => format!("Restate {}", wrong.len()),
             Self::AwaitSynced(_) => "AwaitSynced".to_owned(),
             Self::View(_) => "View".to_owned(),
+            Self::Probe(_) => "Probe".to_owned(),
         }
     }
 }
@@ -185,6 +190,8 @@ pub struct InformerCacheArguments {
     pub elector: Mailbox<ElectorMessage>,
     /// Where its watches look which objects to keep whole.
     pub raw: RawDemand,
+    /// What its watches show beside what they deliver.
+    pub watches: WatchPulses,
     /// Counters.
     pub metrics: Arc<Metrics>,
 }
@@ -216,6 +223,9 @@ pub struct InformerCacheState {
     isolation: Isolation,
     permissions: Permissions,
     raw: RawObjects,
+    watches: WatchPulses,
+    /// How many batches of each kind have come, by their position.
+    delivered: [u64; Kind::ALL.len()],
 }
 
 impl InformerCacheState {
@@ -245,15 +255,43 @@ impl InformerCacheState {
     }
 
     fn synced(&self) -> bool {
-        self.namespaces.synced()
-            && self.workloads.iter().all(Store::synced)
-            && self.budgets.synced()
-            && self.nodes.synced()
-            && self.pods.synced()
+        Kind::ALL.into_iter().all(|kind| self.is_synced(kind))
+    }
+
+    fn is_synced(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Namespaces => self.namespaces.synced(),
+            Kind::Workloads(kind) => self.workloads[workload_position(kind)].synced(),
+            Kind::DisruptionBudgets => self.budgets.synced(),
+            Kind::Nodes => self.nodes.synced(),
+            Kind::Pods => self.pods.synced(),
+        }
+    }
+
+    fn note<T>(&mut self, kind: Kind, batch: &WatchBatch<T>) {
+        self.delivered[kind.position()] += 1;
+        self.permissions.note(kind, batch);
+    }
+
+    fn watch_counts(&self) -> [(Kind, WatchCounts); Kind::ALL.len()] {
+        Kind::ALL.map(|kind| {
+            let pulse = self.watches.of(kind);
+            let holding = self.holding(kind);
+            let passed = |marks: &Marks| marks.of(kind).is_passed_by(holding);
+            let counts = WatchCounts {
+                delivered: self.delivered[kind.position()],
+                listed: pulse.listing.count(),
+                excused: pulse.excused.count(),
+                forbidden: self.permissions.forbids(kind),
+                applied: holding.applied,
+                behind: !self.is_synced(kind) || !self.barriers.iter().all(|(marks, _)| passed(marks)),
+            };
+            (kind, counts)
+        })
     }
 
     fn take_namespaces(&mut self, batch: WatchBatch<Namespace>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
-        self.permissions.note(Kind::Namespaces, &batch);
+        self.note(Kind::Namespaces, &batch);
         let changes = absorb(&mut self.namespaces, Kind::Namespaces, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| {
             let (old, new) = change.into_both();
@@ -269,7 +307,7 @@ impl InformerCacheState {
         batch: WatchBatch<WorkloadSelector>,
         credit: &Credit,
     ) -> Result<(), HistoryBeganAnew> {
-        self.permissions.note(Kind::Workloads(kind), &batch);
+        self.note(Kind::Workloads(kind), &batch);
         let store = &mut self.workloads[workload_position(kind)];
         let changes = absorb(store, Kind::Workloads(kind), batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| {
@@ -281,7 +319,7 @@ impl InformerCacheState {
     }
 
     fn take_budgets(&mut self, batch: WatchBatch<DisruptionBudget>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
-        self.permissions.note(Kind::DisruptionBudgets, &batch);
+        self.note(Kind::DisruptionBudgets, &batch);
         let changes = absorb(&mut self.budgets, Kind::DisruptionBudgets, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| {
             let (old, new) = change.into_both();
@@ -292,7 +330,7 @@ impl InformerCacheState {
     }
 
     fn take_pods(&mut self, batch: WatchBatch<Pod>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
-        self.permissions.note(Kind::Pods, &batch);
+        self.note(Kind::Pods, &batch);
         self.raw.note::<Pods>(&batch);
         let changes = absorb(&mut self.pods, Kind::Pods, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| match change {
@@ -305,7 +343,7 @@ impl InformerCacheState {
     }
 
     fn take_nodes(&mut self, batch: WatchBatch<Node>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
-        self.permissions.note(Kind::Nodes, &batch);
+        self.note(Kind::Nodes, &batch);
         self.raw.note::<Nodes>(&batch);
         let changes = absorb(&mut self.nodes, Kind::Nodes, batch, &mut self.isolation)?;
         let deltas = changes.into_iter().map(|change| match change {
@@ -497,6 +535,8 @@ impl Actor for InformerCache {
             isolation: Isolation::new(arguments.metrics),
             permissions: Permissions::new(arguments.elector),
             raw: RawObjects::new(arguments.raw),
+            watches: arguments.watches,
+            delivered: [0; Kind::ALL.len()],
         })
     }
 
@@ -560,6 +600,9 @@ impl Actor for InformerCache {
                     synced: state.synced(),
                     forbidden: state.permissions.forbidden(),
                 });
+            }
+            CacheMessage::Probe(elector) => {
+                elector.tell(ElectorMessage::Watching(state.watch_counts()));
             }
         }
         Ok(())

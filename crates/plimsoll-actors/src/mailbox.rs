@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::ArcSwapOption;
+use plimsoll_client::Pulse;
 use ractor::{ActorRef, Message};
 
 /// Sees each message at the moment it is sent; simulations compare what two runs with one seed have sent.
@@ -30,17 +31,22 @@ pub trait Summary {
 /// ractor's mailboxes are unbounded; what flows into them is bounded at the edge, by the credits that watch batches
 /// carry and by the one pod at a time that the cycle asks for. The depth shows whether that holds.
 #[derive(Debug, Clone, Default)]
-pub struct Depth(Arc<AtomicI64>);
+pub struct Depth {
+    waiting: Arc<AtomicI64>,
+    /// Beats with each message that is taken up.
+    taken: Pulse,
+}
 
 impl Depth {
     /// Messages sent and not yet taken up.
     pub fn get(&self) -> i64 {
-        self.0.load(Ordering::Relaxed)
+        self.waiting.load(Ordering::Relaxed)
     }
 
     /// The actor took a message up.
     pub(crate) fn taken(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.taken.beat();
     }
 }
 
@@ -86,7 +92,7 @@ impl<M: Message + Summary> Mailbox<M> {
 
     /// From now on messages go to this actor; what waited in its predecessor's mailbox is gone with it.
     pub fn bind(&self, actor: ActorRef<M>) {
-        self.depth.0.store(0, Ordering::Relaxed);
+        self.depth.waiting.store(0, Ordering::Relaxed);
         self.target.store(Some(Arc::new(actor)));
     }
 
@@ -111,9 +117,9 @@ impl<M: Message + Summary> Mailbox<M> {
         }
         let target = self.target.load();
         let Some(actor) = target.as_deref() else { return false };
-        self.depth.0.fetch_add(1, Ordering::Relaxed);
+        self.depth.waiting.fetch_add(1, Ordering::Relaxed);
         if actor.cast(message).is_err() {
-            self.depth.0.fetch_sub(1, Ordering::Relaxed);
+            self.depth.waiting.fetch_sub(1, Ordering::Relaxed);
             return false;
         }
         true
@@ -122,6 +128,20 @@ impl<M: Message + Summary> Mailbox<M> {
     /// The actor's name in gauges and logs.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// Shows that the actor is not stuck: it beats with each message that is taken up, and in between with each step of one
+    /// that takes long.
+    pub(crate) fn pulse(&self) -> &Pulse {
+        &self.depth.taken
+    }
+
+    /// Shows to the tap what goes to somebody who has no mailbox of this kind; returns whether it arrives.
+    pub(crate) fn tap_of(&self, to: &'static str, summary: impl FnOnce() -> String) -> bool {
+        let Some(tap) = &self.tap else { return true };
+        let summary = summary();
+        tap.sent(to, &summary);
+        !tap.loses(to, &summary)
     }
 
     /// How many messages wait.

@@ -21,6 +21,7 @@ use hashbrown::HashMap;
 use plimsoll_client::{Clock, TermToken};
 use plimsoll_engine::{ClaimId, Engine, Notice, Step};
 use plimsoll_framework::{Effect, EffectReply};
+use plimsoll_model::guard::{Guard, holds};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{PoppedPod, Release};
 use plimsoll_telemetry::{AttemptResult, Metrics};
@@ -31,6 +32,7 @@ use tokio_util::task::TaskTracker;
 
 pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
+pub(crate) use self::panic_budget::TooManyPanics;
 use self::preempting::{Awaited, Concerned, Plans};
 use self::status_writes::StatusWrites;
 use crate::alarm::Alarm;
@@ -38,6 +40,7 @@ use crate::assembled_config::AssembledConfig;
 use crate::binding_workers::BindingWorkers;
 use crate::effects::Effects;
 use crate::elector::ElectorMessage;
+use crate::elector::progress::Respondent;
 use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
 use crate::hand_over::HandOver;
@@ -159,6 +162,7 @@ impl SchedulingCycleState {
         let mut notices = Vec::new();
         for change in changes.changes.iter() {
             self.engine.apply(change, now, &mut notices);
+            self.mailbox.pulse().beat();
         }
         self.pass_on(&changes.changes);
         self.act_on(notices, now);
@@ -188,7 +192,7 @@ impl SchedulingCycleState {
     fn begin_waiting(&mut self, now: Moment) -> Result<(), ActorProcessingErr> {
         let Some(attempt) = self
             .waiting
-            .take_if(|attempt| attempt.popped.seq <= self.engine.applied())
+            .take_if(|attempt| attempt.popped.seq <= self.engine.applied() || !holds(Guard::SequenceCheck))
         else {
             return Ok(());
         };
@@ -248,9 +252,7 @@ impl SchedulingCycleState {
                     tracing::error!(pod = %popped.pod.name, panic = text, "Deciding the pod panicked; it is set aside");
                     self.set_aside(&popped, &text, now);
                 }
-                if self.panics.spend(now).is_err() {
-                    return Err("too many scheduling cycles have panicked: the term ends".into());
-                }
+                self.panics.spend(now)?;
                 self.ready();
             }
         }
@@ -430,7 +432,7 @@ impl Actor for SchedulingCycle {
                 state.draining = Some(reply);
             }
             CycleMessage::Probe(elector) => {
-                elector.tell(ElectorMessage::Alive(state.mailbox.name()));
+                elector.tell(ElectorMessage::Alive(Respondent::SchedulingCycle));
             }
         }
         state.finish_turn(now);

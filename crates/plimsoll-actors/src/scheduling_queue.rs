@@ -18,6 +18,7 @@ use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditMarker, Restatements};
 use crate::elector::ElectorMessage;
+use crate::elector::progress::Respondent;
 use crate::hand_over::HandOver;
 use crate::informer_cache::Changes;
 use crate::mailbox::{Mailbox, Summary};
@@ -239,6 +240,7 @@ impl Actor for SchedulingQueue {
                 let mut begun = now;
                 for change in changes.iter() {
                     begun = state.apply(change, begun);
+                    state.mailbox.pulse().beat();
                 }
             }
             QueueMessage::Reconfigure {
@@ -275,7 +277,7 @@ impl Actor for SchedulingQueue {
             QueueMessage::Restate(restatements) => state.take_truth(&restatements, now),
             QueueMessage::StopPopping => state.popping = false,
             QueueMessage::Probe(elector) => {
-                elector.tell(ElectorMessage::Alive(state.mailbox.name()));
+                elector.tell(ElectorMessage::Alive(Respondent::SchedulingQueue));
             }
             QueueMessage::InFlightEvents(reply) => {
                 let _ = reply.send(state.in_flight_events());

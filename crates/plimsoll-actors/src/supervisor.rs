@@ -21,10 +21,11 @@ use self::restarts::Restarts;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::AuditReport;
 use crate::effects::Effects;
+use crate::elector::progress::Resignation;
 use crate::elector::{ElectorMessage, StepDown};
 use crate::event_recorder::RecorderMessage;
 use crate::http_server::{HttpMessage, Listen};
-use crate::informer_cache::CacheMessage;
+use crate::informer_cache::{CacheMessage, Kind};
 use crate::mailbox::{Mailbox, Summary, Tap};
 use crate::permits::Permits;
 use crate::term::{Question, Term, TermArguments, TermMessage, TermParts};
@@ -52,12 +53,25 @@ pub enum SupervisorMessage {
     TermOver {
         /// For the log.
         reason: String,
+        /// If leadership was given up because something did not get on: what.
+        resignation: Option<Resignation>,
     },
     /// From the term: one of its actors has died.
     TermFailed {
-        /// Which, and why.
+        /// Which.
+        resignation: Resignation,
+        /// And why.
         reason: String,
     },
+    /// From a task of its own: a watch has died.
+    WatchEnded {
+        /// The number of the cache that it fed.
+        cache: u64,
+        /// What it watched.
+        kind: Kind,
+    },
+    /// From its own task: the cache of this number did not stop in time.
+    CacheStuck(u64),
     /// From its own task: the term did not stop in time.
     TermStuck(u64),
     /// From the elector, after a shutdown: the lease is free, or left to run out.
@@ -81,6 +95,8 @@ pub enum SupervisorMessage {
     Shutdown,
     /// From its own task: the term has no undecided write, or took too long.
     Drained,
+    /// From outside: are supervisor and elector there? Answered at once, by the elector.
+    Ping(oneshot::Sender<()>),
 }
 
 impl Summary for SupervisorMessage {
@@ -88,8 +104,10 @@ impl Summary for SupervisorMessage {
         match self {
             Self::Synced => "Synced".to_owned(),
             Self::TermBegan(token) => format!("TermBegan {}", token.number()),
-            Self::TermOver { reason } => format!("TermOver {reason}"),
-            Self::TermFailed { reason } => format!("TermFailed {reason}"),
+            Self::TermOver { reason, .. } => format!("TermOver {reason}"),
+            Self::TermFailed { reason, .. } => format!("TermFailed {reason}"),
+            Self::WatchEnded { cache, kind } => format!("WatchEnded {cache} {}", kind.as_str()),
+            Self::CacheStuck(cache) => format!("CacheStuck {cache}"),
             Self::TermStuck(term) => format!("TermStuck {term}"),
             Self::Released => "Released".to_owned(),
             Self::Reconfigure { note, .. } => format!("Reconfigure {note}"),
@@ -97,6 +115,7 @@ impl Summary for SupervisorMessage {
             Self::Ask(question) => question.name().to_owned(),
             Self::Shutdown => "Shutdown".to_owned(),
             Self::Drained => "Drained".to_owned(),
+            Self::Ping(_) => "Ping".to_owned(),
         }
     }
 }
@@ -149,6 +168,21 @@ impl Reconfigurer {
     }
 }
 
+/// Tells whether a replica still lives inside, from outside of its runtime if need be.
+#[derive(Clone)]
+pub struct Lifeline {
+    supervisor: Mailbox<SupervisorMessage>,
+}
+
+impl Lifeline {
+    /// Resolves when supervisor and elector have answered: with whether they are there at all.
+    pub async fn answers(&self) -> bool {
+        let (reply, answer) = oneshot::channel();
+        self.supervisor.tell(SupervisorMessage::Ping(reply));
+        answer.await.is_ok()
+    }
+}
+
 /// A running replica.
 pub struct RunningReplica {
     supervisor: Mailbox<SupervisorMessage>,
@@ -166,6 +200,13 @@ impl RunningReplica {
     /// A way to give it other configurations.
     pub fn reconfigurer(&self) -> Reconfigurer {
         Reconfigurer {
+            supervisor: self.supervisor.clone(),
+        }
+    }
+
+    /// A way to see whether it still lives.
+    pub fn lifeline(&self) -> Lifeline {
+        Lifeline {
             supervisor: self.supervisor.clone(),
         }
     }
@@ -252,6 +293,10 @@ pub struct SupervisorState {
     term: Option<(u64, Mailbox<TermMessage>, ActorCell)>,
     /// The elector has ended the term; it need not be told that the term is failing.
     term_is_over: bool,
+    /// What the cache holds may be stale: none begins with it any more.
+    cache_is_distrusted: bool,
+    /// The number of the last cache that was started.
+    caches: u64,
     shutting_down: bool,
     restarts: Restarts,
     tasks: TaskTracker,
@@ -284,6 +329,9 @@ impl SupervisorState {
         myself: &ActorRef<SupervisorMessage>,
         token: Arc<TermToken>,
     ) -> Result<(), ActorProcessingErr> {
+        if self.cells.cache.is_none() {
+            self.start_cache(myself).await?;
+        }
         let mailbox = Mailbox::new("Term", self.replica.tap.clone());
         let number = token.number();
         let arguments = TermArguments {
@@ -301,11 +349,15 @@ impl SupervisorState {
         Ok(())
     }
 
-    fn end_term(&mut self) {
+    async fn end_term(
+        &mut self,
+        myself: &ActorRef<SupervisorMessage>,
+        resignation: Option<Resignation>,
+    ) -> Result<(), ActorProcessingErr> {
         self.term_is_over = true;
+        self.cache_is_distrusted |= resignation.is_some_and(Resignation::distrusts_cache);
         let Some((number, term, _)) = &self.term else {
-            self.warm.elector.tell(ElectorMessage::TermEnded);
-            return;
+            return self.term_gone(myself).await;
         };
         term.tell(TermMessage::Stop);
         let number = *number;
@@ -314,6 +366,40 @@ impl SupervisorState {
         self.later(bound, move || {
             mailbox.tell(SupervisorMessage::TermStuck(number));
         });
+        Ok(())
+    }
+
+    /// Every actor of the term is gone. The next one begins with a cache that is as good as it can be, which may be none yet.
+    async fn term_gone(&mut self, myself: &ActorRef<SupervisorMessage>) -> Result<(), ActorProcessingErr> {
+        self.term = None;
+        if self.replica.config.delay_cache_until_active {
+            self.stop_cache();
+        } else if self.cache_is_distrusted || self.cells.cache.is_none() {
+            self.stop_cache();
+            self.start_cache(myself).await?;
+        }
+        self.warm.elector.tell(ElectorMessage::TermEnded);
+        Ok(())
+    }
+
+    fn resign(&self, resignation: Resignation, words: String) {
+        let why = StepDown::Resign(resignation, words);
+        self.warm.elector.tell(ElectorMessage::StepDown(why));
+    }
+
+    /// A cache has died, or what feeds it: its subscribers would never hear of what happened in between.
+    async fn cache_lost(
+        &mut self,
+        myself: &ActorRef<SupervisorMessage>,
+        resignation: Resignation,
+        words: String,
+    ) -> Result<(), ActorProcessingErr> {
+        self.resign(resignation, words);
+        if self.term.is_none() && !self.replica.config.delay_cache_until_active {
+            self.stop_cache();
+            return self.start_cache(myself).await;
+        }
+        Ok(())
     }
 
     fn reconfigure(&mut self, assembled: Arc<AssembledConfig>, note: String) {
@@ -360,6 +446,26 @@ impl SupervisorState {
         });
     }
 
+    async fn watch_ended(
+        &mut self,
+        myself: &ActorRef<SupervisorMessage>,
+        cache: u64,
+        kind: Kind,
+    ) -> Result<(), ActorProcessingErr> {
+        if cache != self.caches || self.cells.cache.is_none() || self.exit.is_none() {
+            return Ok(());
+        }
+        let words = format!("the watch of {} has died", kind.as_str());
+        tracing::error!("Starting the informer cache anew: {words}");
+        let now = self.now();
+        if self.restarts.book(now).is_err() {
+            self.end(myself, Exit::Failed(format!("watches keep dying: {words}")));
+            return Ok(());
+        }
+        self.cache_is_distrusted = true;
+        self.cache_lost(myself, Resignation::Watch, words).await
+    }
+
     fn later(&self, wait: Duration, then: impl FnOnce() + Send + 'static) {
         let cancelled = self.cancelled.clone();
         self.tasks.spawn(async move {
@@ -383,14 +489,12 @@ impl SupervisorState {
             .as_ref()
             .is_some_and(|(_, _, term)| term.get_id() == child.get_id())
         {
-            self.term = None;
             if !self.term_is_over {
-                let reason = format!("the term died: {why}");
-                self.warm
-                    .elector
-                    .tell(ElectorMessage::StepDown(StepDown::TermFailed(reason)));
+                self.resign(Resignation::Term, format!("the term died: {why}"));
             }
-            self.warm.elector.tell(ElectorMessage::TermEnded);
+            return self.term_gone(myself).await;
+        }
+        if self.cells.cache_stopped(child) {
             return Ok(());
         }
         let now = self.now();
@@ -404,13 +508,9 @@ impl SupervisorState {
         }
         if child.get_id() == self.cells.recorder.get_id() {
             self.start_recorder(myself).await
-        } else if child.get_id() == self.cells.cache.get_id() {
-            // Its subscribers would never hear of what happened in between.
-            let reason = format!("the informer cache died: {why}");
-            self.warm
-                .elector
-                .tell(ElectorMessage::StepDown(StepDown::TermFailed(reason)));
-            self.start_cache(myself).await
+        } else if self.cells.cache_died(child) {
+            let words = format!("the informer cache died: {why}");
+            self.cache_lost(myself, Resignation::Cache, words).await
         } else if self
             .cells
             .http
@@ -452,16 +552,25 @@ impl Actor for Supervisor {
                 state.warm.elector.tell(ElectorMessage::Begin);
             }
             SupervisorMessage::TermBegan(token) => Box::pin(state.begin_term(&myself, token)).await?,
-            SupervisorMessage::TermOver { reason } => {
+            SupervisorMessage::TermOver { reason, resignation } => {
                 tracing::info!(reason, "Stopping the term");
-                state.end_term();
+                Box::pin(state.end_term(&myself, resignation)).await?;
             }
-            SupervisorMessage::TermFailed { reason } => {
+            SupervisorMessage::TermFailed { resignation, reason } => {
                 tracing::error!(reason, "The term cannot go on");
-                state
-                    .warm
-                    .elector
-                    .tell(ElectorMessage::StepDown(StepDown::TermFailed(reason)));
+                state.resign(resignation, reason);
+            }
+            SupervisorMessage::WatchEnded { cache, kind } => {
+                Box::pin(state.watch_ended(&myself, cache, kind)).await?;
+            }
+            SupervisorMessage::CacheStuck(cache) => {
+                if state.cells.is_stopping(cache) {
+                    let what = "the informer cache did not stop in time".to_owned();
+                    state.end(&myself, Exit::Failed(what));
+                }
+            }
+            SupervisorMessage::Ping(reply) => {
+                state.warm.elector.tell(ElectorMessage::Ping(reply));
             }
             SupervisorMessage::TermStuck(number) => {
                 if state.term.as_ref().is_some_and(|(term, _, _)| *term == number) {

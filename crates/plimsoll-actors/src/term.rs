@@ -21,11 +21,11 @@ use tokio_util::task::TaskTracker;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditReport, AuditorMessage};
 use crate::effects::Effects;
-use crate::elector::ElectorMessage;
+use crate::elector::{ElectorMessage, TermActors};
 use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
 use crate::hand_over::HandOver;
-use crate::informer_cache::CacheMessage;
+use crate::informer_cache::{CacheMessage, WatchPulses};
 use crate::mailbox::{Mailbox, Summary, Tap};
 use crate::permits::{Permits, WaitingReport};
 use crate::scheduling_cycle::CycleMessage;
@@ -33,7 +33,7 @@ use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
 
 use self::barrier::barrier;
-use self::children::{Running, start_auditor};
+use self::children::{ChildEnd, Running, start_auditor};
 
 /// What the term hears.
 #[derive(Debug)]
@@ -106,6 +106,8 @@ pub struct TermParts {
     pub cache: Mailbox<CacheMessage>,
     /// What the cache keeps of objects.
     pub raw: RawPolicies,
+    /// What its watches show beside what they deliver.
+    pub watches: WatchPulses,
     /// Who tells users.
     pub recorder: Mailbox<RecorderMessage>,
     /// Whose renewal depends on our answers.
@@ -142,6 +144,8 @@ pub struct TermState {
     /// The caches have what the API server held after we won.
     caught_up: bool,
     stopping: bool,
+    /// One of its actors has died, and the supervisor was told.
+    failed: bool,
     tasks: TaskTracker,
     cancelled: CancellationToken,
 }
@@ -234,10 +238,12 @@ impl TermState {
         let Some(running) = &mut self.running else {
             return Ok(());
         };
-        self.parts.elector.tell(ElectorMessage::Running {
+        self.parts.elector.tell(ElectorMessage::Running(Box::new(TermActors {
             queue: running.queue.0.clone(),
             cycle: running.cycle.0.clone(),
-        });
+            workers: running.workers.clone(),
+            evictor: running.evictor.0.clone(),
+        })));
         let auditor = Mailbox::<AuditorMessage>::new("Auditor", self.parts.tap.clone());
         let cell = start_auditor(&self.parts, &auditor, myself).await?;
         running.auditor = Some((auditor, cell));
@@ -268,6 +274,7 @@ impl Actor for Term {
             hand_over,
             caught_up: false,
             stopping: false,
+            failed: false,
             tasks: TaskTracker::new(),
             cancelled: CancellationToken::new(),
         };
@@ -310,11 +317,13 @@ impl Actor for Term {
     ) -> Result<(), ActorProcessingErr> {
         match event {
             SupervisionEvent::ActorTerminated(child, _, reason) => {
-                let why = reason.as_deref().unwrap_or("stopped");
-                state.child_ended(&myself, &child, why).await;
+                let end = ChildEnd::stopped(reason.as_deref());
+                state.child_ended(&myself, &child, end).await;
             }
             SupervisionEvent::ActorFailed(child, error) => {
-                state.child_ended(&myself, &child, &error.to_string()).await;
+                let why = error.to_string();
+                let end = ChildEnd::failed(&why, &error);
+                state.child_ended(&myself, &child, end).await;
             }
             _ => {}
         }

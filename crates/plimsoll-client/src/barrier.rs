@@ -124,6 +124,7 @@ pub async fn force_progress<K: WatchedKind>(
         End::Cut { reason, .. } | End::StreamingRefused { reason } | End::Forbidden { reason } => {
             BarrierError::Failed(reason)
         }
+        End::Silent => BarrierError::Failed("the watch stayed silent".to_owned()),
         End::Closed | End::Listed | End::MoreWanted => BarrierError::Failed("the watch did not begin".to_owned()),
     })
 }

@@ -23,7 +23,7 @@ const WATCH_SECONDS: u64 = 300;
 /// A watch event of one small object is far below this.
 const LONGEST_EVENT: usize = 1 << 20;
 
-/// A `coordination.k8s.io/v1beta1` LeaseCandidate as the server has it: what the candidate reads of it, and the whole
+/// A `coordination.k8s.io/v1beta1` `LeaseCandidate` as the server has it: what the candidate reads of it, and the whole
 /// object so that an update keeps the rest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredCandidate {
@@ -37,7 +37,7 @@ pub struct StoredCandidate {
 }
 
 impl StoredCandidate {
-    /// Reads a LeaseCandidate as the API server writes it; what is missing or odd counts as unset.
+    /// Reads a `LeaseCandidate` as the API server writes it; what is missing or odd counts as unset.
     ///
     /// # Errors
     /// When it is no object at all.
@@ -76,7 +76,7 @@ impl StoredCandidate {
     }
 }
 
-/// The outcome of one request about a LeaseCandidate.
+/// The outcome of one request about a `LeaseCandidate`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CandidateReply {
     /// As it was read or written, or as a watch says that it has become.
@@ -103,7 +103,7 @@ impl fmt::Display for CandidateReply {
     }
 }
 
-/// The LeaseCandidate of one replica, named for its identity, beside the Lease that it stands for. Not fenced: whoever is a
+/// The `LeaseCandidate` of one replica, named for its identity, beside the Lease that it stands for. Not fenced: whoever is a
 /// candidate has no term yet.
 #[derive(Debug, Clone)]
 pub struct LeaseCandidateClient {

@@ -16,6 +16,7 @@ mod event_writer;
 mod fence;
 mod lease;
 mod lease_candidate;
+mod pulse;
 mod rate_limit;
 mod removal;
 mod term_token;
@@ -34,6 +35,7 @@ pub use event_writer::{EventRecord, EventReply, EventSeries, EventType, EventWri
 pub use fence::{Fence, FenceClosed, Fenced, FencedBody, fenced};
 pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
 pub use lease_candidate::{CandidateReply, LeaseCandidateClient, StoredCandidate};
+pub use pulse::{Pulse, WatchPulse};
 pub use rate_limit::RateLimit;
 pub use removal::RemovalReply;
 pub use term_token::{TermToken, WriteUnderWay};

@@ -14,8 +14,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::backoff::Backoff;
-use self::stream::{End, WatchStream};
-use crate::{ApiClient, BarrierError};
+use self::stream::{End, SILENCE, WatchStream};
+use crate::{ApiClient, BarrierError, WatchPulse};
 
 mod backoff;
 mod frame;
@@ -138,6 +138,7 @@ pub struct Watch<K> {
     raw: RawPolicies,
     /// What the last list kept of its objects.
     kept: RawPolicy,
+    pulse: WatchPulse,
     kind: PhantomData<K>,
 }
 
@@ -155,8 +156,15 @@ impl<K: WatchedKind> Watch<K> {
             broken: false,
             raw: RawPolicies::nothing(),
             kept: RawPolicy::NOTHING,
+            pulse: WatchPulse::default(),
             kind: PhantomData,
         }
+    }
+
+    /// Shows there that it works.
+    #[must_use]
+    pub fn with_pulse(self, pulse: WatchPulse) -> Self {
+        Self { pulse, ..self }
     }
 
     /// Keeps the whole JSON of the objects for which it is asked.
@@ -193,7 +201,13 @@ impl<K: WatchedKind> Watch<K> {
                 self.backoff.reset();
             }
             let healthy = round.delivered && started.elapsed() >= SHORT_WATCH;
-            self.broken = matches!(round.end, End::Closed | End::Cut { .. } | End::Forbidden { .. });
+            self.broken = matches!(
+                round.end,
+                End::Closed | End::Cut { .. } | End::Silent | End::Forbidden { .. }
+            );
+            if !matches!(round.end, End::Silent) {
+                self.pulse.excused.beat();
+            }
             match round.end {
                 End::ReceiverGone => return,
                 End::Listed => {}
@@ -232,6 +246,14 @@ impl<K: WatchedKind> Watch<K> {
                     }
                     self.pause(false, None).await;
                 }
+                End::Silent => {
+                    tracing::warn!(
+                        kind = K::NAME,
+                        "Watch silent for {} s, going on anew",
+                        SILENCE.as_secs()
+                    );
+                    self.pause(healthy, None).await;
+                }
                 End::Cut { reason, retry_after } if self.position.is_none() => {
                     tracing::warn!(kind = K::NAME, reason, "Listing failed, trying again");
                     self.pause(false, retry_after).await;
@@ -248,7 +270,8 @@ impl<K: WatchedKind> Watch<K> {
     async fn pause(&mut self, at_once: bool, retry_after: Option<Duration>) {
         let delay = self.backoff.next(&mut self.random);
         if !at_once {
-            tokio::time::sleep(delay.max(retry_after.unwrap_or_default())).await;
+            let waiting = tokio::time::sleep(delay.max(retry_after.unwrap_or_default()));
+            excused(&self.pulse, waiting).await;
         }
     }
 
@@ -264,13 +287,15 @@ impl<K: WatchedKind> Watch<K> {
 
     async fn follow(&mut self, from: ResourceVersion, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let seconds = self.watch_seconds();
+        // A request waits for its turn first, under a limit that may be low.
         if std::mem::take(&mut self.broken)
-            && let Err(end) = self.check_history(from).await
+            && let Err(end) = excused(&self.pulse, self.check_history(from)).await
         {
             return Round { end, delivered: false };
         }
-        let mut stream = match WatchStream::<K>::open(&self.client, from, seconds, self.raw.clone()).await {
-            Ok(stream) => stream,
+        let opening = WatchStream::<K>::open(&self.client, from, seconds, self.raw.clone());
+        let mut stream = match excused(&self.pulse, opening).await {
+            Ok(stream) => stream.with_pulse(self.pulse.clone()),
             Err(end) => return Round { end, delivered: false },
         };
         self.deliver(&mut stream, sink).await
@@ -293,15 +318,20 @@ impl<K: WatchedKind> Watch<K> {
 
     async fn list_streaming(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let seconds = self.watch_seconds();
-        let listed = match WatchStream::<K>::open_list(&self.client, seconds, self.raw.clone()).await {
-            Ok(mut stream) => stream.collect_initial().await.map(|initial| (stream, initial)),
+        let opening = WatchStream::<K>::open_list(&self.client, seconds, self.raw.clone());
+        let listed = match excused(&self.pulse, opening).await {
+            Ok(stream) => {
+                let mut stream = stream.with_pulse(self.pulse.clone());
+                stream.collect_initial().await.map(|initial| (stream, initial))
+            }
             Err(end) => Err(end),
         };
         match listed {
             Ok((mut stream, initial)) => {
                 let initial = initial.after(self.seen);
                 self.note_kept(&initial);
-                if sink.send(WatchBatch { events: vec![initial] }).await.is_err() {
+                let batch = WatchBatch { events: vec![initial] };
+                if excused(&self.pulse, sink.send(batch)).await.is_err() {
                     return Round {
                         end: End::ReceiverGone,
                         delivered: false,
@@ -314,13 +344,15 @@ impl<K: WatchedKind> Watch<K> {
     }
 
     async fn list_paged(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
-        let (event, version) = match list::pages::<K>(&self.client, self.raw.now()).await {
+        let listing = list::pages::<K>(&self.client, self.raw.now(), &self.pulse);
+        let (event, version) = match excused(&self.pulse, listing).await {
             Ok(listed) => listed,
             Err(end) => return Round { end, delivered: false },
         };
         let event = event.after(self.seen);
         self.note_kept(&event);
-        if sink.send(WatchBatch { events: vec![event] }).await.is_err() {
+        let batch = WatchBatch { events: vec![event] };
+        if excused(&self.pulse, sink.send(batch)).await.is_err() {
             return Round {
                 end: End::ReceiverGone,
                 delivered: false,
@@ -355,7 +387,7 @@ pub async fn consistent_list<K: WatchedKind>(
     seen: ResourceVersion,
     raw: &RawPolicies,
 ) -> Result<WatchBatch<K::Object>, BarrierError> {
-    match list::pages::<K>(client, raw.now()).await {
+    match list::pages::<K>(client, raw.now(), &WatchPulse::default()).await {
         Ok((event, _)) => Ok(WatchBatch {
             events: vec![event.after(seen)],
         }),
@@ -363,6 +395,20 @@ pub async fn consistent_list<K: WatchedKind>(
             Err(BarrierError::Failed(reason))
         }
         Err(_) => Err(BarrierError::Failed("the list did not come to its end".to_owned())),
+    }
+}
+
+/// Between two signs of life of a watch that waits.
+const EXCUSE: Duration = Duration::from_secs(30);
+
+/// Waits for something that is no fault of the watch, and says so all the while.
+async fn excused<T>(pulse: &WatchPulse, waiting: impl Future<Output = T>) -> T {
+    let mut waiting = pin!(waiting);
+    loop {
+        match tokio::time::timeout(EXCUSE, &mut waiting).await {
+            Ok(done) => return done,
+            Err(_) => pulse.excused.beat(),
+        }
     }
 }
 

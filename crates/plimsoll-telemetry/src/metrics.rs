@@ -19,6 +19,7 @@ use crate::hand_over_metrics::HandOverMetrics;
 use crate::mailbox_depths::MailboxDepths;
 use crate::preemption_metrics::PreemptionMetrics;
 use crate::queue_metrics::QueueMetrics;
+use crate::resignation_metrics::ResignationMetrics;
 
 /// How an attempt to schedule a pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +79,7 @@ pub struct Metrics {
     queue: QueueMetrics,
     preemption: PreemptionMetrics,
     audit: AuditMetrics,
+    resignations: ResignationMetrics,
     cache_size: Family<Kind, Gauge>,
     election: ElectionMetrics,
     undecodable: Family<Resource, Counter>,
@@ -118,6 +120,7 @@ impl Metrics {
             queue: QueueMetrics::default(),
             preemption: PreemptionMetrics::default(),
             audit: AuditMetrics::default(),
+            resignations: ResignationMetrics::default(),
             cache_size: Family::default(),
             election: ElectionMetrics::default(),
             undecodable: Family::default(),
@@ -192,6 +195,7 @@ impl Metrics {
         self.queue.register_own(own);
         self.preemption.register_own(own);
         self.audit.register(own);
+        self.resignations.register(own);
         registry.register_collector(Box::new(Arc::clone(&self.depths)));
         self
     }
@@ -231,6 +235,11 @@ impl Metrics {
     /// What is told of audits.
     pub fn audit(&self) -> &AuditMetrics {
         &self.audit
+    }
+
+    /// What is told of leadership that was given up.
+    pub fn resignations(&self) -> &ResignationMetrics {
+        &self.resignations
     }
 
     /// An attempt ended.

@@ -48,7 +48,10 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
             }
             Request::Run(options) => {
                 logging::install(&options.logging)?;
-                runtime.block_on(Box::pin(Scheduler::builder().build().run(*options)))?;
+                let ended = runtime.block_on(Box::pin(Scheduler::builder().build().run(*options)));
+                // A plugin that does not return would keep the process from ending.
+                runtime.shutdown_background();
+                ended?;
                 Ok(ExitCode::SUCCESS)
             }
         },

@@ -150,7 +150,7 @@ struct Flags {
     /// Plimsoll's own: stands for the host's name in the lease and in events
     #[arg(long, value_name = "NAME", default_value = "")]
     hostname_override: String,
-    /// For tests: adds a plugin that panics on pods with this label
+    /// For tests: adds a plugin that panics on pods with this label, or hangs if its value is `hang`
     #[arg(
         long,
         hide = true,

@@ -9,6 +9,7 @@ mod reload;
 mod restart;
 mod signals;
 mod test_panic;
+mod watchdog;
 
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
@@ -32,6 +33,7 @@ use self::identity::Identity;
 use self::loading::Loader;
 use self::reload::Reloads;
 use self::signals::Signals;
+use self::watchdog::Watchdog;
 use crate::config_source::{ConfigOptions, ConfigSourceError, LoadedConfig, lower};
 use crate::logging::Logging;
 use crate::version;
@@ -118,6 +120,9 @@ pub enum RunError {
     /// No signals can be received.
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
+    /// The thread that watches the others does not start.
+    #[error("cannot start the watchdog")]
+    Watchdog(#[source] std::io::Error),
     /// An actor did not start: most often, the port is taken.
     #[error("cannot start: {0}")]
     Start(String),
@@ -155,7 +160,9 @@ impl Scheduler {
 
     /// Runs until SIGTERM or SIGINT, or until something is beyond repair. `Ok` is exit code 0, `Err` is 1.
     ///
-    /// A second signal ends the process at once with code 1.
+    /// A second signal ends the process at once with code 1. So does a thread of its own when nothing in it answers for half a
+    /// minute, or when the replica has failed and the process is still there after ten seconds: a plugin that does not return
+    /// keeps the runtime from being dropped.
     ///
     /// # Errors
     /// When the scheduler does not start, or does not end in order.
@@ -169,10 +176,15 @@ impl Scheduler {
         else {
             return Ok(());
         };
+        let watchdog = Watchdog::start(replica.lifeline(), watchdog::end_process).map_err(RunError::Watchdog)?;
         match beside(reloads, until_ended(&mut replica, &mut signals)).await {
             Exit::Terminated if leader_elect => Ok(()),
             Exit::Terminated => Err(RunError::WithoutElection),
-            Exit::Failed(why) => Err(RunError::Failed(why)),
+            Exit::Failed(why) => {
+                tracing::error!("{why}");
+                watchdog.has_failed();
+                Err(RunError::Failed(why))
+            }
         }
     }
 
@@ -403,10 +415,30 @@ mod tests {
 
     #[tokio::test]
     async fn durations_that_do_not_fit_are_told_in_the_words_of_client_go() {
-        assert_eq!(
-            refusal(&["--leader-elect-lease-duration=10s"]).await,
-            "couldn't create leader elector: leaseDuration must be greater than renewDeadline"
-        );
+        let cases: [(&[&str], &str); 4] = [
+            (
+                &["--leader-elect-lease-duration=10s"],
+                "leaseDuration must be greater than renewDeadline",
+            ),
+            (
+                &["--leader-elect-renew-deadline=2s"],
+                "renewDeadline must be greater than retryPeriod*JitterFactor",
+            ),
+            (
+                &["--leader-elect-renew-deadline=0s", "--leader-elect-retry-period=0s"],
+                "renewDeadline must be greater than retryPeriod*JitterFactor",
+            ),
+            (
+                &["--leader-elect-retry-period=0s"],
+                "retryPeriod must be greater than zero",
+            ),
+        ];
+        for (flags, expected) in cases {
+            assert_eq!(
+                refusal(flags).await,
+                format!("couldn't create leader elector: {expected}")
+            );
+        }
     }
 
     #[test]

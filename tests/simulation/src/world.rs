@@ -245,6 +245,14 @@ impl World {
         self.add("pods", "default", pod);
     }
 
+    /// Creates a namespace.
+    ///
+    /// # Panics
+    /// When the server does not take it.
+    pub fn add_namespace(&self, namespace: Value) {
+        self.add("namespaces", "", namespace);
+    }
+
     /// Creates a priority class.
     ///
     /// # Panics

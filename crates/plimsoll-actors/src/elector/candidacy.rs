@@ -1,4 +1,4 @@
-//! The LeaseCandidate that stands for this replica with a coordinator, as a state machine: what to ask the API server next.
+//! The `LeaseCandidate` that stands for this replica with a coordinator, as a state machine: what to ask the API server next.
 //!
 //! | state | input | what follows |
 //! |---|---|---|
@@ -13,7 +13,7 @@
 //! | Stale | may ask | renew it; then **Current** |
 //! | any | a request fails | wait one retry period, then **Unknown** |
 //! | any | withdrawn | the answer under way is awaited, then it is deleted, once; then nothing |
-//! | withdrawn | stands again | **Unknown** |
+//! | withdrawn | stands again | **Unknown**, once the old object is gone |
 //!
 //! It is withdrawn with the end of every term, by loss or by choice. The coordinator prefers the oldest of equal candidates: one
 //! that came back under its old object would be given the lease back at once, for nothing. Nor would a leader that resigned
@@ -52,18 +52,34 @@ enum State {
     Current(Box<StoredCandidate>),
 }
 
+/// The object of an earlier candidacy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Old {
+    Gone,
+    /// It is deleted before anything else is asked.
+    ToDelete,
+    /// That has failed; it is not tried again before we stand again.
+    GivenUp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnderWay {
+    Nothing,
+    Request,
+    Watch,
+}
+
 /// What we know of our candidate.
 #[derive(Debug)]
 pub struct Candidacy {
     retry_period: Duration,
     standing: bool,
     state: State,
+    old: Old,
+    under_way: UnderWay,
     /// Nothing is asked before this.
     not_before: Moment,
     renew_at: Moment,
-    /// A request other than a watch is under way.
-    asking: bool,
-    watching: bool,
     known: bool,
 }
 
@@ -74,10 +90,10 @@ impl Candidacy {
             retry_period,
             standing: false,
             state: State::Gone,
+            old: Old::Gone,
+            under_way: UnderWay::Nothing,
             not_before: Moment::ZERO,
             renew_at: Moment::ZERO,
-            asking: false,
-            watching: false,
             known: false,
         }
     }
@@ -85,15 +101,23 @@ impl Candidacy {
     /// Stand from now on.
     pub fn stand(&mut self) {
         if !std::mem::replace(&mut self.standing, true) {
-            self.state = State::Unknown;
             self.not_before = Moment::ZERO;
+            if self.old == Old::GivenUp {
+                self.old = Old::ToDelete;
+            }
+            if self.state == State::Gone {
+                self.state = State::Unknown;
+            }
         }
     }
 
     /// Stand no more.
     pub fn withdraw(&mut self) {
         if std::mem::replace(&mut self.standing, false) {
-            self.watching = false;
+            self.old = Old::ToDelete;
+            if self.under_way == UnderWay::Watch {
+                self.under_way = UnderWay::Nothing;
+            }
             self.not_before = Moment::ZERO;
         }
     }
@@ -105,12 +129,12 @@ impl Candidacy {
 
     /// Whether nothing of a withdrawn candidate is under way any more.
     pub fn is_gone(&self) -> bool {
-        !self.standing && self.state == State::Gone && !self.asking
+        !self.standing && self.under_way != UnderWay::Request && self.old != Old::ToDelete
     }
 
     /// What to ask now, if anything. A watch that is under way is given up whenever something else is asked.
     pub fn next(&mut self, now: Moment) -> Option<CandidateRequest> {
-        if self.asking || now < self.not_before {
+        if self.under_way == UnderWay::Request || now < self.not_before {
             return None;
         }
         if now >= self.renew_at
@@ -120,40 +144,46 @@ impl Candidacy {
             self.state = State::Stale(stored.clone());
         }
         let request = match &self.state {
+            // It gives no more answers, and the coordinator passes it over for that.
+            _ if self.is_gone() => return None,
+            _ if self.old == Old::ToDelete => CandidateRequest::Delete,
             State::Gone => return None,
-            _ if !self.standing => CandidateRequest::Delete,
             State::Unknown => CandidateRequest::Get,
             State::Missing => CandidateRequest::Create,
             State::Stale(stored) => CandidateRequest::Renew(stored.clone()),
-            State::Current(_) if self.watching => return None,
+            State::Current(_) if self.under_way == UnderWay::Watch => return None,
             State::Current(stored) => CandidateRequest::Watch(stored.clone()),
         };
-        self.watching = matches!(request, CandidateRequest::Watch(_));
-        self.asking = !self.watching;
+        self.under_way = match request {
+            CandidateRequest::Watch(_) => UnderWay::Watch,
+            _ => UnderWay::Request,
+        };
         Some(request)
     }
 
     /// When [`Candidacy::next`] has something to say without an answer.
     pub fn due(&self) -> Option<Moment> {
         match &self.state {
-            _ if self.asking => None,
-            State::Gone => None,
-            State::Current(_) if self.standing && self.watching => Some(self.renew_at),
+            _ if self.under_way == UnderWay::Request || self.is_gone() => None,
+            State::Gone if self.old == Old::Gone => None,
+            State::Current(_) if self.standing && self.under_way == UnderWay::Watch => Some(self.renew_at),
             _ => Some(self.not_before),
         }
     }
 
     /// Takes the answer to the last request.
     pub fn answer(&mut self, request: &CandidateRequest, reply: CandidateReply, now: Moment) {
-        let watched = matches!(request, CandidateRequest::Watch(_));
-        if watched {
-            self.watching = false;
-        } else {
-            self.asking = false;
-        }
+        self.under_way = UnderWay::Nothing;
         self.known |= matches!(reply, CandidateReply::Candidate(_));
         if matches!(request, CandidateRequest::Delete) {
-            // One that cannot be deleted gives no more answers, and the coordinator drops it for that.
+            self.old = match reply {
+                CandidateReply::NotFound => Old::Gone,
+                _ if self.standing => Old::ToDelete,
+                _ => Old::GivenUp,
+            };
+            if self.old != Old::Gone {
+                self.not_before = now + self.retry_period;
+            }
             self.state = if self.standing { State::Unknown } else { State::Gone };
             return;
         }

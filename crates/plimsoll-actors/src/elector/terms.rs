@@ -1,40 +1,82 @@
 //! How a term begins, is watched, ends, and what comes after it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use plimsoll_client::{LeaseReply, TermToken};
+use plimsoll_client::{EventType, LeaseReply, Pulse, TermToken};
 use plimsoll_model::Moment;
 
 use super::election::Request;
-use super::{ElectorState, Phase, StepDown};
+use super::progress::{Look, Progress, Resignation, Respondent};
+use super::{ElectorState, Phase, StepDown, TermActors};
+use crate::evictor::EvictorMessage;
+use crate::informer_cache::CacheMessage;
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
 
-/// A leader whose caches do not catch up in this time has a watch that does not work; another replica's may.
-const CATCH_UP: Duration = Duration::from_mins(1);
-
 impl ElectorState {
-    /// Whether the term's actors have answered lately; asks them again. A wedged one costs leadership: somebody else may
-    /// do better. Waiting for an effect or the API server does not count, since actors answer meanwhile.
+    /// Whether the term gets on, as far as is known; asks again. One that does not costs leadership: somebody else may do
+    /// better.
     pub(super) fn term_makes_progress(&mut self, now: Moment) -> bool {
-        let bound = self.config.renew_deadline;
-        if let Some((actor, _)) = self.alive.iter().find(|(_, at)| now.since(**at) > bound) {
-            let reason = format!("{actor} has not answered for {} s", bound.as_secs());
-            self.step_down(StepDown::TermFailed(reason), now);
-            return false;
+        let Some(mut progress) = self.progress.take() else {
+            return true;
+        };
+        let look = progress.look(now, |who| self.pulse_of(who));
+        self.progress = Some(progress);
+        match look {
+            Look::GoesOn(ask) => {
+                for who in ask {
+                    self.probe(who);
+                }
+                true
+            }
+            Look::Resign(resignation, words) => {
+                self.step_down(StepDown::Resign(resignation, words), now);
+                false
+            }
         }
-        if self.running.is_none() && now.since(self.term_began) > CATCH_UP {
-            let reason = format!("the caches have not caught up within {} s", CATCH_UP.as_secs());
-            self.step_down(StepDown::TermFailed(reason), now);
-            return false;
+    }
+
+    fn pulse_of(&self, who: Respondent) -> u64 {
+        let of_term =
+            |pulse: fn(&TermActors) -> &Pulse| self.running.as_ref().map_or(0, |actors| pulse(actors).count());
+        match who {
+            Respondent::InformerCache => self.cache.pulse().count(),
+            Respondent::SchedulingQueue => of_term(|actors| actors.queue.pulse()),
+            Respondent::SchedulingCycle => of_term(|actors| actors.cycle.pulse()),
+            Respondent::BindingWorkers => of_term(|actors| actors.workers.pulse()),
+            Respondent::Evictor => of_term(|actors| actors.evictor.pulse()),
         }
-        if let Some((queue, cycle)) = &self.running {
-            queue.tell(QueueMessage::Probe(self.mailbox.clone()));
-            cycle.tell(CycleMessage::Probe(self.mailbox.clone()));
+    }
+
+    fn probe(&self, who: Respondent) {
+        let elector = self.mailbox.clone();
+        if who == Respondent::InformerCache {
+            self.cache.tell(CacheMessage::Probe(elector));
+            return;
         }
-        true
+        let Some(actors) = &self.running else { return };
+        match who {
+            Respondent::InformerCache => {}
+            Respondent::SchedulingQueue => {
+                actors.queue.tell(QueueMessage::Probe(elector));
+            }
+            Respondent::SchedulingCycle => {
+                actors.cycle.tell(CycleMessage::Probe(elector));
+            }
+            Respondent::BindingWorkers => actors.workers.probe(elector),
+            Respondent::Evictor => {
+                actors.evictor.tell(EvictorMessage::Probe(elector));
+            }
+        }
+    }
+
+    /// The caches have caught up; the term decides from now on.
+    pub(super) fn term_runs(&mut self, actors: Box<TermActors>) {
+        if let Some(progress) = &mut self.progress {
+            progress.running();
+            self.running = Some(actors);
+        }
     }
 
     pub(super) fn begin_term(&mut self, sent_at: Moment) {
@@ -54,8 +96,7 @@ impl ElectorState {
             self.metrics.election().leading(true);
         }
         self.tell_users("became leader");
-        self.alive.clear();
-        self.term_began = self.clock.now();
+        self.progress = Some(Progress::new(config.renew_deadline, self.clock.now()));
         self.token = Some(Arc::clone(&token));
         self.supervisor.tell(SupervisorMessage::TermBegan(token));
     }
@@ -67,6 +108,7 @@ impl ElectorState {
             coordination.withdraw();
         }
         self.running = None;
+        self.progress = None;
         // An answer still under way must neither win a term now nor cut standing aside short.
         self.attempt += 1;
         self.asking = false;
@@ -81,8 +123,13 @@ impl ElectorState {
         }
         self.tell_users("stopped leading");
         self.phase = Phase::Ending;
+        let resignation = match &self.stepping_down {
+            Some(StepDown::Resign(resignation, _)) => Some(*resignation),
+            _ => None,
+        };
         self.supervisor.tell(SupervisorMessage::TermOver {
             reason: reason.to_owned(),
+            resignation,
         });
     }
 
@@ -91,6 +138,12 @@ impl ElectorState {
             return;
         }
         let reason = why.reason();
+        if let StepDown::Resign(resignation, words) = &why
+            && self.token.is_some()
+            && self.phase == Phase::Standing
+        {
+            self.tell_of_resignation(*resignation, words);
+        }
         self.stepping_down = Some(why);
         match self.phase {
             // Nothing to give up yet; the caches come first.
@@ -99,6 +152,20 @@ impl ElectorState {
             // The term is being stopped already; what comes after it is decided then.
             Phase::Ending | Phase::Releasing | Phase::Done => {}
         }
+    }
+
+    fn tell_of_resignation(&self, resignation: Resignation, words: &str) {
+        tracing::error!(
+            reason = resignation.as_str(),
+            "Giving leadership up, because {words}; {}",
+            resignation.advice()
+        );
+        self.metrics.resignations().resigned(resignation.as_str());
+        self.announce(
+            EventType::Warning,
+            "LeadershipResigned",
+            &format!("gave leadership up: {words}"),
+        );
     }
 
     /// Every actor of the term is gone, or there was no term.

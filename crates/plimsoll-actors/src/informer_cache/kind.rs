@@ -48,7 +48,7 @@ impl Kind {
         }
     }
 
-    fn position(self) -> usize {
+    pub(super) fn position(self) -> usize {
         match self {
             Self::Namespaces => 0,
             Self::Workloads(kind) => 1 + workload_position(kind),

@@ -42,6 +42,10 @@ impl Permissions {
         }
     }
 
+    pub(super) fn forbids(&self, kind: Kind) -> bool {
+        self.forbidden.contains_key(&kind)
+    }
+
     pub(super) fn forbidden(&self) -> Vec<(Kind, String)> {
         let forbidden = self.forbidden.iter();
         forbidden.map(|(kind, reason)| (*kind, reason.clone())).collect()

@@ -14,6 +14,7 @@ async fn filled(mailbox: &Mailbox<CacheMessage>) -> ActorRef<CacheMessage> {
         mailbox: mailbox.clone(),
         elector: Mailbox::new("Elector", None),
         raw: RawDemand::new(RawPolicy::NOTHING),
+        watches: WatchPulses::default(),
         metrics: Arc::new(Metrics::new()),
     };
     let (actor, _) = Actor::spawn(None, InformerCache, arguments).await.unwrap();

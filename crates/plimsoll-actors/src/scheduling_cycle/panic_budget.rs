@@ -16,18 +16,23 @@ pub(super) struct PanicBudget {
     recent: VecDeque<Moment>,
 }
 
-/// The budget is spent.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Spent;
+/// The budget is spent; the cycle dies of it.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many scheduling cycles have panicked: the term ends")]
+pub(crate) struct TooManyPanics;
 
 impl PanicBudget {
     /// Books one panic.
-    pub(super) fn spend(&mut self, now: Moment) -> Result<(), Spent> {
+    pub(super) fn spend(&mut self, now: Moment) -> Result<(), TooManyPanics> {
         while self.recent.front().is_some_and(|at| now.since(*at) > WINDOW) {
             self.recent.pop_front();
         }
         self.recent.push_back(now);
-        if self.recent.len() > MOST { Err(Spent) } else { Ok(()) }
+        if self.recent.len() > MOST {
+            Err(TooManyPanics)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -42,7 +47,7 @@ mod tests {
         for _ in 0..MOST {
             assert_eq!(budget.spend(now), Ok(()));
         }
-        assert_eq!(budget.spend(now), Err(Spent));
+        assert_eq!(budget.spend(now), Err(TooManyPanics));
 
         let mut budget = PanicBudget::default();
         for _ in 0..10 * MOST {

@@ -13,21 +13,42 @@ use rand_core::SeedableRng;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
-use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
+use super::{Restarts, STOP_GRACE, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
 use crate::assembled_config::AssembledConfig;
-use crate::elector::{Elector, ElectorArguments};
+use crate::elector::{Elector, ElectorArguments, ElectorMessage};
 use crate::event_recorder::{EventRecorder, EventRecorderArguments};
 use crate::http_server::{HttpServer, HttpServerArguments};
-use crate::informer_cache::{CacheMessage, CachedKind, InformerCache, InformerCacheArguments};
+use crate::informer_cache::{CacheMessage, CachedKind, InformerCache, InformerCacheArguments, WatchPulses};
 use crate::mailbox::{Mailbox, Summary};
 use crate::term::TermParts;
 use crate::watch_feed;
 
 /// The cells of warm actors, by which supervision events name them.
 pub(super) struct Cells {
-    pub(super) cache: ActorCell,
+    /// None before it is needed, and from its end until another is started.
+    pub(super) cache: Option<ActorCell>,
+    /// Caches that were told to stop, by their number.
+    pub(super) stopping: Vec<(u64, ActorCell)>,
     pub(super) recorder: ActorCell,
     pub(super) http: Option<ActorCell>,
+}
+
+impl Cells {
+    /// Whether this was a cache that was told to stop.
+    pub(super) fn cache_stopped(&mut self, child: &ActorCell) -> bool {
+        let before = self.stopping.len();
+        self.stopping.retain(|(_, cache)| cache.get_id() != child.get_id());
+        self.stopping.len() < before
+    }
+
+    /// Whether this was the cache, which is then no longer there.
+    pub(super) fn cache_died(&mut self, child: &ActorCell) -> bool {
+        self.cache.take_if(|cache| cache.get_id() == child.get_id()).is_some()
+    }
+
+    pub(super) fn is_stopping(&self, number: u64) -> bool {
+        self.stopping.iter().any(|(stopping, _)| *stopping == number)
+    }
 }
 
 impl SupervisorState {
@@ -58,6 +79,7 @@ impl SupervisorState {
             client: replica.connections.main.clone(),
             cache: warm.cache.clone(),
             raw: RawPolicies::nothing(),
+            watches: WatchPulses::default(),
             recorder: warm.recorder.clone(),
             elector: warm.elector.clone(),
             supervisor: mailbox.clone(),
@@ -71,13 +93,16 @@ impl SupervisorState {
             mailbox,
             exit: Some(exit),
             cells: Cells {
-                cache: placeholder.clone(),
+                cache: None,
+                stopping: Vec::new(),
                 recorder: placeholder,
                 http: None,
             },
             parts,
             term: None,
             term_is_over: false,
+            cache_is_distrusted: false,
+            caches: 0,
             shutting_down: false,
             restarts: Restarts::default(),
             tasks: TaskTracker::new(),
@@ -90,7 +115,12 @@ impl SupervisorState {
         state.start_recorder(&myself).await?;
         state.start_http(&myself).await?;
         state.start_elector(&myself).await?;
-        state.start_cache(&myself).await?;
+        if state.replica.config.delay_cache_until_active {
+            // A cold standby reads nothing until it leads, and stands for election at once.
+            state.warm.elector.tell(ElectorMessage::Begin);
+        } else {
+            state.start_cache(&myself).await?;
+        }
         Ok(state)
     }
 
@@ -172,6 +202,7 @@ impl SupervisorState {
             random: ChaCha8Rng::seed_from_u64(self.replica.seed ^ 0x1ea5e),
             mailbox: self.warm.elector.clone(),
             supervisor: self.mailbox.clone(),
+            cache: self.warm.cache.clone(),
             recorder: self.warm.recorder.clone(),
             controller: controller.unwrap_or_default(),
             clock: Arc::clone(&self.replica.clock),
@@ -186,25 +217,30 @@ impl SupervisorState {
     pub(super) async fn start_cache(&mut self, myself: &ActorRef<SupervisorMessage>) -> Result<(), ActorProcessingErr> {
         self.watching.cancel();
         self.watching = self.cancelled.child_token();
+        self.caches += 1;
+        self.cache_is_distrusted = false;
+        let watches = WatchPulses::default();
         let demand = RawDemand::new(self.parts.assembled.raw_policy());
         self.parts.raw = demand.policies();
+        self.parts.watches = watches.clone();
         let arguments = InformerCacheArguments {
             mailbox: self.warm.cache.clone(),
             elector: self.warm.elector.clone(),
             raw: demand,
+            watches: watches.clone(),
             metrics: Arc::clone(&self.replica.metrics),
         };
         let (actor, _) = Actor::spawn_linked(None, InformerCache, arguments, myself.get_cell()).await?;
-        self.cells.cache = actor.get_cell();
+        self.cells.cache = Some(actor.get_cell());
         self.warm.cache.bind(actor);
-        self.watch::<Pods>(1);
-        self.watch::<Nodes>(2);
-        self.watch::<Namespaces>(3);
-        self.watch::<Services>(4);
-        self.watch::<ReplicationControllers>(5);
-        self.watch::<ReplicaSets>(6);
-        self.watch::<StatefulSets>(7);
-        self.watch::<DisruptionBudgets>(8);
+        self.watch::<Pods>(1, &watches);
+        self.watch::<Nodes>(2, &watches);
+        self.watch::<Namespaces>(3, &watches);
+        self.watch::<Services>(4, &watches);
+        self.watch::<ReplicationControllers>(5, &watches);
+        self.watch::<ReplicaSets>(6, &watches);
+        self.watch::<StatefulSets>(7, &watches);
+        self.watch::<DisruptionBudgets>(8, &watches);
         let (reply, synced) = oneshot::channel();
         self.warm.cache.tell(CacheMessage::AwaitSynced(reply));
         let mailbox = self.mailbox.clone();
@@ -217,17 +253,38 @@ impl SupervisorState {
         Ok(())
     }
 
+    /// Ends the cache and its watches, if there are any: what they hold is given back.
+    pub(super) fn stop_cache(&mut self) {
+        self.watching.cancel();
+        let Some(cache) = self.cells.cache.take() else { return };
+        cache.stop(None);
+        let number = self.caches;
+        self.cells.stopping.push((number, cache));
+        let mailbox = self.mailbox.clone();
+        self.later(STOP_GRACE, move || {
+            mailbox.tell(SupervisorMessage::CacheStuck(number));
+        });
+    }
+
     /// `stream` tells the watches' random numbers apart.
-    fn watch<K: CachedKind>(&self, stream: u64) {
+    fn watch<K: CachedKind>(&self, stream: u64, watches: &WatchPulses) {
         let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
         let mut random = ChaCha8Rng::seed_from_u64(self.replica.seed);
         random.set_stream(stream);
-        let watching = Watch::<K>::new(self.replica.connections.main.clone(), random).keeping(self.parts.raw.clone());
+        let watching = Watch::<K>::new(self.replica.connections.main.clone(), random)
+            .keeping(self.parts.raw.clone())
+            .with_pulse(watches.of(K::KIND).clone());
         self.tasks.spawn(watching.run(sink, self.watching.clone()));
         let feeding = watch_feed::feed(batches, self.warm.cache.pinned(), K::message);
         let cancelled = self.watching.clone();
+        let mailbox = self.mailbox.clone();
+        let cache = self.caches;
         self.tasks.spawn(async move {
-            cancelled.run_until_cancelled(feeding).await;
+            // It ends by itself only when the watch has died.
+            if cancelled.run_until_cancelled(feeding).await.is_some() && !cancelled.is_cancelled() {
+                let kind = K::KIND;
+                mailbox.tell(SupervisorMessage::WatchEnded { cache, kind });
+            }
         });
     }
 }

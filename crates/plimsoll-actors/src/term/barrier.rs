@@ -8,6 +8,7 @@ use plimsoll_client::{
     StatefulSets, consistent_account, consistent_list, consistent_version, force_progress,
 };
 use plimsoll_model::ResourceVersion;
+use plimsoll_model::guard::{Guard, holds};
 use plimsoll_telemetry::HandOverStage;
 use tokio::sync::{mpsc, oneshot};
 
@@ -20,6 +21,9 @@ use crate::watch_feed;
 /// likes. A kind that gets no further for this long is listed, which is always up to date.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A cache that has just begun lists each kind; one whose list comes no further for this long is helped as well.
+const FIRST_LIST: Duration = Duration::from_secs(20);
+
 /// Between two tries to read what the API server holds.
 const BARRIER_RETRY: Duration = Duration::from_millis(500);
 
@@ -31,6 +35,9 @@ const ACCOUNTED: usize = 20_000;
 /// versions. A quiet kind's watch would say so only once a minute: small kinds are accounted for, and the watch of a
 /// large one is made to speak by a short second one.
 pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
+    if !holds(Guard::Barrier) {
+        return;
+    }
     let Some(seen) = cached(&parts).await else {
         return std::future::pending().await;
     };
@@ -122,6 +129,7 @@ async fn force<K: CachedKind>(parts: &TermParts, seen: &Holdings, marks: &Marks)
         }));
         return;
     }
+    first_list::<K>(parts).await;
     let mut reached = seen;
     let mut moved = parts.clock.now();
     loop {
@@ -147,6 +155,25 @@ async fn force<K: CachedKind>(parts: &TermParts, seen: &Holdings, marks: &Marks)
             tracing::warn!(%error, kind = K::NAME, "Catching up with the API server failed; trying again");
             tokio::time::sleep(BARRIER_RETRY).await;
         }
+    }
+}
+
+/// Waits for the first list of a kind, as long as it gets on. Before it, what a short watch brings would be passed over, and a
+/// second list costs as much as the first.
+async fn first_list<K: CachedKind>(parts: &TermParts) {
+    let listing = &parts.watches.of(K::KIND).listing;
+    let (mut listed, mut moved) = (listing.count(), parts.clock.now());
+    while let Some(holdings) = cached(parts).await
+        && holdings.of(K::KIND).applied == ResourceVersion::new(0)
+    {
+        let now = parts.clock.now();
+        if listing.count() != listed {
+            (listed, moved) = (listing.count(), now);
+        }
+        if now.since(moved) >= FIRST_LIST {
+            return;
+        }
+        tokio::time::sleep(BARRIER_RETRY).await;
     }
 }
 

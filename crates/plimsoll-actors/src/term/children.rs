@@ -5,15 +5,16 @@ use std::sync::Arc;
 use plimsoll_engine::Engine;
 use plimsoll_queue::SchedulingQueue as Queue;
 use plimsoll_telemetry::Metrics;
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, Message};
+use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message};
 
 use super::{TermMessage, TermParts, TermState};
 use crate::auditor::{Auditor, AuditorArguments, AuditorMessage};
 use crate::binding_workers::{BindingWorkers, BindingWorkersArguments};
+use crate::elector::progress::{Resignation, Respondent};
 use crate::evictor::{Evictor, EvictorArguments, EvictorMessage};
 use crate::informer_cache::CacheMessage;
 use crate::mailbox::{Mailbox, Summary};
-use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments};
+use crate::scheduling_cycle::{CycleMessage, SchedulingCycle, SchedulingCycleArguments, TooManyPanics};
 use crate::scheduling_queue::{QueueMessage, SchedulingQueue, SchedulingQueueArguments};
 use crate::supervisor::SupervisorMessage;
 
@@ -25,6 +26,9 @@ pub(super) struct Running {
     pub(super) evictor: (Mailbox<EvictorMessage>, ActorCell),
     /// Once the caches have caught up.
     pub(super) auditor: Option<(Mailbox<AuditorMessage>, ActorCell)>,
+    /// The first four of these, without those that have ended: the term is not over before the last of them, since one that
+    /// is stuck keeps a thread of the process.
+    left: Vec<ActorId>,
 }
 
 impl TermState {
@@ -93,7 +97,14 @@ impl TermState {
             cycle: cycle.clone(),
             assembled: Arc::clone(assembled),
         });
+        let cells = [
+            queue_ref.get_cell(),
+            cycle_ref.get_cell(),
+            evictor_ref.get_cell(),
+            workers.cell(),
+        ];
         self.running = Some(Running {
+            left: cells.iter().map(ActorCell::get_id).collect(),
             auditor: None,
             queue: (queue, queue_ref.get_cell()),
             cycle: (cycle, cycle_ref.get_cell()),
@@ -103,8 +114,9 @@ impl TermState {
         Ok(())
     }
 
-    pub(super) async fn child_ended(&mut self, myself: &ActorRef<TermMessage>, child: &ActorCell, why: &str) {
+    pub(super) async fn child_ended(&mut self, myself: &ActorRef<TermMessage>, child: &ActorCell, end: ChildEnd<'_>) {
         let Some(running) = &mut self.running else { return };
+        let why = end.why;
         if let Some((auditor, cell)) = &mut running.auditor
             && child.get_id() == cell.get_id()
         {
@@ -117,28 +129,56 @@ impl TermState {
                     *cell = started;
                 }
             }
-        } else if child.get_id() == running.workers.cell().get_id() {
+            return;
+        }
+        running.left.retain(|left| *left != child.get_id());
+        let who = if child.get_id() == running.workers.cell().get_id() {
+            // What they had under way is answered, or the others hear no more of it.
             running.cycle.1.stop(None);
             running.queue.1.stop(None);
             running.evictor.1.stop(None);
-            if !self.stopping {
-                self.parts.supervisor.tell(SupervisorMessage::TermFailed {
-                    reason: format!("binding workers: {why}"),
-                });
-            }
+            Respondent::BindingWorkers
+        } else if child.get_id() == running.cycle.1.get_id() {
+            Respondent::SchedulingCycle
+        } else if child.get_id() == running.evictor.1.get_id() {
+            Respondent::Evictor
+        } else {
+            Respondent::SchedulingQueue
+        };
+        if running.left.is_empty() {
             myself.stop(None);
-        } else if !self.stopping {
-            let actor = if child.get_id() == running.cycle.1.get_id() {
-                "scheduling cycle"
-            } else if child.get_id() == running.evictor.1.get_id() {
-                "evictor"
-            } else {
-                "scheduling queue"
-            };
+        }
+        if !self.stopping && !self.failed {
+            self.failed = true;
             self.token.cancel();
             self.parts.supervisor.tell(SupervisorMessage::TermFailed {
-                reason: format!("{actor}: {why}"),
+                resignation: end.resignation.unwrap_or(who.resignation()),
+                reason: format!("{who} has died: {why}"),
             });
+        }
+    }
+}
+
+/// How an actor of the term came to its end.
+pub(super) struct ChildEnd<'a> {
+    why: &'a str,
+    /// What follows, if the actor itself does not say it.
+    resignation: Option<Resignation>,
+}
+
+impl<'a> ChildEnd<'a> {
+    pub(super) fn stopped(why: Option<&'a str>) -> Self {
+        Self {
+            why: why.unwrap_or("stopped"),
+            resignation: None,
+        }
+    }
+
+    pub(super) fn failed(why: &'a str, error: &ActorProcessingErr) -> Self {
+        let panics = error.downcast_ref::<TooManyPanics>();
+        Self {
+            why,
+            resignation: panics.map(|TooManyPanics| Resignation::Panics),
         }
     }
 }

@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use super::stream::{End, refused};
 use super::wire::undecodable_object;
 use super::{UndecodableObject, WatchEvent, WatchedKind};
-use crate::ApiClient;
 use crate::api_client::{Reply, get};
+use crate::{ApiClient, WatchPulse};
 
 /// Objects in one page, as client-go asks.
 const PAGE: u32 = 500;
@@ -33,6 +33,7 @@ struct WireListMeta {
 pub(super) async fn pages<K: WatchedKind>(
     client: &ApiClient,
     raw: RawPolicy,
+    pulse: &WatchPulse,
 ) -> Result<(WatchEvent<K::Object>, ResourceVersion), End> {
     let mut listed = Listed::<K>::of(raw);
     let mut next = Some(String::new());
@@ -49,6 +50,7 @@ pub(super) async fn pages<K: WatchedKind>(
             continue;
         }
         next = listed.take_page(&reply)?;
+        pulse.listing.beat();
     }
     let version = listed
         .version

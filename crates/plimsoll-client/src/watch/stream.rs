@@ -16,16 +16,16 @@ use tokio::time::timeout;
 
 use super::frame::{LineTooLong, Lines};
 use super::wire::{Line, decode_line};
-use super::{RawPolicies, UndecodableObject, WatchBatch, WatchEvent, WatchedKind};
-use crate::ApiClient;
+use super::{RawPolicies, UndecodableObject, WatchBatch, WatchEvent, WatchedKind, excused};
 use crate::api_client::{Reply, SendError, get, whole};
 use crate::api_status::ApiStatus;
+use crate::{ApiClient, WatchPulse};
 
 /// Events sent together at most; keeps one message small enough to be worked off between two looks at the mailbox.
 const BATCH: usize = 512;
 
 /// A quiet watch gets a bookmark about once a minute; one that misses two is taken for dead.
-const SILENCE: Duration = Duration::from_secs(150);
+pub(crate) const SILENCE: Duration = Duration::from_secs(150);
 
 /// Why a request of a watch ended.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub(crate) enum End {
         reason: String,
         retry_after: Option<Duration>,
     },
+    /// Nothing came for so long that the stream is taken for dead; for all we know the server is well.
+    Silent,
     /// The server does not let us read this kind: only somebody who changes that can help.
     Forbidden { reason: String },
     /// The history at the last version is gone: list anew.
@@ -87,6 +89,7 @@ pub(crate) struct WatchStream<K: WatchedKind> {
     position: ResourceVersion,
     delivered: u64,
     raw: RawPolicies,
+    pulse: WatchPulse,
     kind: PhantomData<K>,
 }
 
@@ -162,8 +165,14 @@ impl<K: WatchedKind> WatchStream<K> {
             position,
             delivered: 0,
             raw,
+            pulse: WatchPulse::default(),
             kind: PhantomData,
         })
+    }
+
+    /// Shows there that it works.
+    pub(crate) fn with_pulse(self, pulse: WatchPulse) -> Self {
+        Self { pulse, ..self }
     }
 
     /// The last version that was delivered.
@@ -208,6 +217,7 @@ impl<K: WatchedKind> WatchStream<K> {
                 }
             }
             self.fill().await?;
+            self.pulse.listing.beat();
         }
     }
 
@@ -216,7 +226,7 @@ impl<K: WatchedKind> WatchStream<K> {
         loop {
             let (events, end) = self.next_batch().await;
             let count = u64::try_from(events.len()).unwrap_or(u64::MAX);
-            if count > 0 && sink.send(WatchBatch { events }).await.is_err() {
+            if count > 0 && excused(&self.pulse, sink.send(WatchBatch { events })).await.is_err() {
                 return End::ReceiverGone;
             }
             self.delivered = self.delivered.saturating_add(count);
@@ -277,7 +287,7 @@ impl<K: WatchedKind> WatchStream<K> {
         let frame = timeout(SILENCE, poll_fn(|context| Pin::new(&mut *body).poll_frame(context))).await;
         match frame {
             Ok(frame) => self.feed(frame),
-            Err(_) => Err(End::cut(format!("silent for {} s", SILENCE.as_secs()))),
+            Err(_) => Err(End::Silent),
         }
     }
 

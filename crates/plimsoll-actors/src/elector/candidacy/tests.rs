@@ -32,6 +32,7 @@ fn round(candidacy: &mut Candidacy, now: u64, expected: &CandidateRequest, reply
 fn current() -> Candidacy {
     let mut candidacy = Candidacy::new(RETRY);
     assert_eq!((candidacy.next(at(0)), candidacy.due()), (None, None));
+    assert!(candidacy.is_gone());
     candidacy.stand();
     round(&mut candidacy, 0, &CandidateRequest::Get, CandidateReply::NotFound);
     assert!(!candidacy.is_known());
@@ -131,11 +132,26 @@ fn an_answer_under_way_is_awaited_before_a_candidate_is_deleted() {
 }
 
 #[test]
-fn one_that_cannot_be_deleted_is_given_up() {
+fn one_that_cannot_be_deleted_is_given_up_and_deleted_before_it_stands_again() {
     let mut candidacy = current();
     candidacy.withdraw();
     round(&mut candidacy, 7, &CandidateRequest::Delete, failed());
     assert!(candidacy.is_gone());
+    assert_eq!((candidacy.next(at(50)), candidacy.due()), (None, None));
+    candidacy.stand();
+    round(&mut candidacy, 60, &CandidateRequest::Delete, failed());
+    assert_eq!((candidacy.next(at(61)), candidacy.due()), (None, Some(at(62))));
+    round(&mut candidacy, 62, &CandidateRequest::Delete, CandidateReply::NotFound);
+    assert_eq!(candidacy.next(at(62)), Some(CandidateRequest::Get));
+}
+
+#[test]
+fn one_that_stands_again_before_it_was_deleted_is_deleted_first() {
+    let mut candidacy = current();
+    candidacy.withdraw();
+    candidacy.stand();
+    round(&mut candidacy, 7, &CandidateRequest::Delete, CandidateReply::NotFound);
+    assert_eq!(candidacy.next(at(7)), Some(CandidateRequest::Get));
 }
 
 #[test]

@@ -16,6 +16,7 @@ fn what(job: &WriteJob) -> String {
         WriteJob::Status { patch, .. } => format!("{:?}", patch.nominated_node_name),
         WriteJob::Bind { node, .. } | WriteJob::BindThrough { node, .. } => format!("bind to {node}"),
         WriteJob::Read { .. } => "read".to_owned(),
+        WriteJob::Probe(_) => "probe".to_owned(),
     }
 }
 

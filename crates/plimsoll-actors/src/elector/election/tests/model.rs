@@ -1,6 +1,13 @@
 //! Elections on machines whose clocks are apart and drift, over a network that delays, loses and repeats nothing, against a
 //! naive model of one lease. Never may two of them hold, each by its own clock, the right to write.
 
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clocks that drift, for minutes"
+)]
+
 use std::collections::BTreeMap;
 
 use super::*;
@@ -73,6 +80,14 @@ impl Machine {
     }
 }
 
+/// Whose, of which process and attempt, and what.
+struct Planned {
+    number: usize,
+    process: u64,
+    attempt: Option<u64>,
+    event: Event,
+}
+
 struct Model {
     setting: Setting,
     random: ChaCha8Rng,
@@ -81,8 +96,8 @@ struct Model {
     version: u64,
     renewed: Millis,
     now: Millis,
-    /// By time and order of planning: whose, of which process and attempt, and what.
-    planned: BTreeMap<(Millis, u64), (usize, u64, Option<u64>, Event)>,
+    /// By time and order of planning.
+    planned: BTreeMap<(Millis, u64), Planned>,
     plans: u64,
     terms: u64,
     broken: Option<String>,
@@ -144,7 +159,13 @@ impl Model {
         // A paused machine hears of what was over long ago.
         let at = at.max(self.now);
         let process = self.machines[number].processes;
-        self.planned.insert((at, self.plans), (number, process, attempt, event));
+        let planned = Planned {
+            number,
+            process,
+            attempt,
+            event,
+        };
+        self.planned.insert((at, self.plans), planned);
     }
 
     fn plan_mishap(&mut self, number: usize) {
@@ -161,16 +182,12 @@ impl Model {
     }
 
     fn run(mut self) -> Self {
-        while let Some(((at, _), (number, process, attempt, event))) = self.planned.pop_first() {
+        while let Some(((at, _), planned)) = self.planned.pop_first() {
             if at > END || self.broken.is_some() {
                 break;
             }
             self.now = at;
-            if let Event::Arrives { request, reply_at } = event {
-                self.arrive(number, process, attempt, request, reply_at);
-            } else {
-                self.happen(number, process, attempt, event);
-            }
+            self.happen(planned);
             self.look();
         }
         self
@@ -186,7 +203,17 @@ impl Model {
         }
     }
 
-    fn happen(&mut self, number: usize, process: u64, attempt: Option<u64>, event: Event) {
+    fn happen(&mut self, planned: Planned) {
+        let Planned {
+            number,
+            process,
+            attempt,
+            event,
+        } = planned;
+        if let Event::Arrives { request, reply_at } = event {
+            let answer = self.apply(request);
+            return self.reply(number, process, attempt, answer, reply_at);
+        }
         let machine = &mut self.machines[number];
         if process != machine.processes {
             return;
@@ -328,16 +355,8 @@ impl Model {
         }
     }
 
-    fn arrive(
-        &mut self,
-        number: usize,
-        process: u64,
-        attempt: Option<u64>,
-        request: Request,
-        reply_at: Option<Millis>,
-    ) {
-        let answer = self.apply(request);
-        if let Some(at) = reply_at
+    fn reply(&mut self, number: usize, process: u64, attempt: Option<u64>, answer: Answer, at: Option<Millis>) {
+        if let Some(at) = at
             && process == self.machines[number].processes
         {
             self.plan(number, at, attempt, Event::Answered(answer));
@@ -408,7 +427,7 @@ fn seconds(lease: u64, renew: u64, retry_millis: u64) -> ElectionConfig {
 #[test]
 fn never_may_two_write_whatever_clocks_and_network_do() {
     let mut terms = 0;
-    for seed in 0..400 {
+    for seed in 0..300 {
         let config = match seed % 3 {
             0 => ElectionConfig::default(),
             1 => seconds(6, 4, 1_000),
@@ -416,7 +435,7 @@ fn never_may_two_write_whatever_clocks_and_network_do() {
         };
         let setting = Setting {
             config,
-            drift: 0.05,
+            drift: 0.15,
             machines: 2 + usize::try_from(seed % 2).unwrap(),
         };
         let model = Model::new(seed, setting).run();
@@ -431,10 +450,13 @@ fn never_may_two_write_whatever_clocks_and_network_do() {
 #[test]
 fn the_model_sees_two_writers_where_clocks_drift_further_than_the_durations_allow() {
     let setting = Setting {
-        config: seconds(15, 14, 2_000),
-        drift: 0.2,
+        config: seconds(15, 14, 1_000),
+        drift: 0.3,
         machines: 3,
     };
     let broken = (0..200).find_map(|seed| Model::new(seed, setting.clone()).run().broken);
-    assert!(broken.is_some_and(|why| why.contains("may write")));
+    assert!(
+        broken.as_deref().is_some_and(|why| why.contains("may write")),
+        "{broken:?}"
+    );
 }
