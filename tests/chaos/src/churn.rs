@@ -35,7 +35,11 @@ const KINDS: [fn(PodFixture) -> PodFixture; 8] = [
     |pod| pod.cpu("2"),
     |pod| pod.cpu("1500m").memory("1Gi"),
     |pod| pod.cpu("2").priority(HIGH),
-    |pod| pod.cpu("1").node_selector("pool", "batch").toleration("dedicated", "batch"),
+    |pod| {
+        pod.cpu("1")
+            .node_selector("pool", "batch")
+            .toleration("dedicated", "batch")
+    },
 ];
 
 /// The nodes as they are at first and after every round.
@@ -205,9 +209,7 @@ async fn restore_node(nodes: &Api<Node>, number: usize) -> anyhow::Result<()> {
     let patch = Patch::Merge(json!({ "spec": { "unschedulable": null } }));
     match nodes.patch(&name(number), &PatchParams::default(), &patch).await {
         Err(kube::Error::Api(status)) if status.is_not_found() => {
-            nodes
-                .create(&PostParams::default(), &fixture(number).build())
-                .await?;
+            nodes.create(&PostParams::default(), &fixture(number).build()).await?;
         }
         patched => drop(patched?),
     }

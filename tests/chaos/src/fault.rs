@@ -80,7 +80,11 @@ impl Kind {
     pub(crate) fn is_about_leader(self) -> bool {
         !matches!(
             self,
-            Self::StandbyKilled | Self::StandbyCutFromOne | Self::StandbyCutOff | Self::ServerKilled | Self::EtcdRestarted
+            Self::StandbyKilled
+                | Self::StandbyCutFromOne
+                | Self::StandbyCutOff
+                | Self::ServerKilled
+                | Self::EtcdRestarted
         )
     }
 }
@@ -109,8 +113,9 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.kind.label())?;
         match self.kind {
-            Kind::LeaderCutFromOne | Kind::StandbyCutFromOne => write!(f, " ({})", self.server + 1)?,
-            Kind::ServerKilled => write!(f, " ({})", self.server + 1)?,
+            Kind::LeaderCutFromOne | Kind::StandbyCutFromOne | Kind::ServerKilled => {
+                write!(f, " ({})", self.server + 1)?;
+            }
             _ => {}
         }
         if matches!(

@@ -78,9 +78,7 @@ pub struct Histogram {
 }
 
 /// Upper ends of the steps, in seconds.
-const STEPS: [f64; 14] = [
-    0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 7.5, 10.0, 20.0,
-];
+const STEPS: [f64; 14] = [0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 7.5, 10.0, 20.0];
 
 /// The longest bar, in characters.
 const BAR: usize = 50;
@@ -127,7 +125,7 @@ impl Histogram {
         };
         let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
         let line = |(end, count): &(Option<f64>, usize)| {
-            let end = end.map_or("    more".to_owned(), |end| format!("≤{end:5.2} s"));
+            let end = end.map_or_else(|| "    more".to_owned(), |end| format!("≤{end:5.2} s"));
             let bar = "#".repeat((count * BAR).div_ceil(most));
             format!("{end} {count:5} {bar}\n")
         };
@@ -190,7 +188,10 @@ mod tests {
         assert_eq!(histogram.percentile(50), Some(3.2));
         assert_eq!(histogram.percentile(100), Some(99.0));
         let lines = histogram.draw();
-        assert!(lines.starts_with("≤ 0.10 s     1 #") && lines.contains("≤ 3.50 s     2 #"), "{lines}");
+        assert!(
+            lines.starts_with("≤ 0.10 s     1 #") && lines.contains("≤ 3.50 s     2 #"),
+            "{lines}"
+        );
         assert_eq!(Histogram::default().draw(), "none\n");
     }
 }

@@ -54,7 +54,7 @@ impl Judge {
                 self.judge_change(&change, ledger, &mut findings)?;
             }
         }
-        self.bound_once_by_answers(ledger, &mut findings);
+        bound_once_by_answers(ledger, &mut findings);
         let present = &self.state.pods;
         self.bound.retain(|uid, _| present.values().any(|pod| pod.uid() == uid));
         Ok(findings)
@@ -83,7 +83,8 @@ impl Judge {
             }
             for over in over_commitments(pod, &self.state)? {
                 let (resource, taken, line) = (over.resource, over.taken, over.line);
-                let message = format!("revision {revision}: {key} took {node} past its {resource}: {taken} of {line} (m)");
+                let message =
+                    format!("revision {revision}: {key} took {node} past its {resource}: {taken} of {line} (m)");
                 findings.violations.push(message);
             }
             self.held_by_writer(change, "bound", &binders(ledger, pod), ledger, findings);
@@ -94,7 +95,8 @@ impl Judge {
         if pod.marked_as_victim() && before.is_some_and(|before| !before.marked_as_victim()) {
             self.has_a_plan(change, findings);
         }
-        if pod.metadata.deletion_timestamp.is_some() && before.is_some_and(|b| b.metadata.deletion_timestamp.is_none()) {
+        if pod.metadata.deletion_timestamp.is_some() && before.is_some_and(|b| b.metadata.deletion_timestamp.is_none())
+        {
             self.judge_deletion(change, ledger, findings);
         }
         Ok(())
@@ -115,7 +117,8 @@ impl Judge {
         self.held_by_writer(change, "deleted", &writers, ledger, findings);
         if !change.pod.marked_as_victim() {
             let revision = change.revision;
-            let unplanned = format!("revision {revision}: {key} was deleted by a scheduler and not marked as a victim before");
+            let unplanned =
+                format!("revision {revision}: {key} was deleted by a scheduler and not marked as a victim before");
             findings.violations.push(unplanned);
         }
     }
@@ -154,21 +157,21 @@ impl Judge {
         }
     }
 
-    fn bound_once_by_answers(&self, ledger: &Ledger, findings: &mut Findings) {
-        let mut seen = BTreeMap::new();
-        for bound in &ledger.bound {
-            if let Some(first) = seen.insert(&bound.uid, &bound.group) {
-                let (uid, second) = (&bound.uid, &bound.group);
-                findings
-                    .violations
-                    .push(format!("the pod with UID {uid} was bound by {first} and again by {second}"));
-            }
-        }
-    }
-
     fn waiting_priority(&self) -> i32 {
         let waiting = self.state.pods.values().filter(|pod| pod.node().is_none());
         waiting.map(priority).max().unwrap_or(i32::MIN)
+    }
+}
+
+fn bound_once_by_answers(ledger: &Ledger, findings: &mut Findings) {
+    let mut seen = BTreeMap::new();
+    for bound in &ledger.bound {
+        if let Some(first) = seen.insert(&bound.uid, &bound.group) {
+            let (uid, second) = (&bound.uid, &bound.group);
+            findings.violations.push(format!(
+                "the pod with UID {uid} was bound by {first} and again by {second}"
+            ));
+        }
     }
 }
 

@@ -80,8 +80,8 @@ impl Campaign {
                 broken_off: Vec::new(),
             });
         }
-        let campaign: Self =
-            serde_json::from_slice(&std::fs::read(&path)?).with_context(|| format!("cannot read {}", path.display()))?;
+        let campaign: Self = serde_json::from_slice(&std::fs::read(&path)?)
+            .with_context(|| format!("cannot read {}", path.display()))?;
         ensure!(
             campaign.seed == seed,
             "{} is about seed {}; another seed needs another folder",
@@ -131,7 +131,7 @@ impl fmt::Display for RoundRecord {
             .map(|hand_over| {
                 hand_over
                     .total()
-                    .map_or("?".to_owned(), |total| format!("{total:.2}"))
+                    .map_or_else(|| "?".to_owned(), |total| format!("{total:.2}"))
             })
             .collect();
         if !totals.is_empty() {

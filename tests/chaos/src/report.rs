@@ -124,7 +124,10 @@ impl<'a> Report<'a> {
             let kept = violation.kept.unwrap_or("nothing kept");
             writeln!(to, "- round {}: {} ({kept})", violation.round, violation.what)?;
         }
-        writeln!(to, "\n| begun (UTC) | commit | from round | rounds |\n|---|---|---|---|")?;
+        writeln!(
+            to,
+            "\n| begun (UTC) | commit | from round | rounds |\n|---|---|---|---|"
+        )?;
         for session in self.sessions {
             let Session {
                 began,
@@ -138,7 +141,7 @@ impl<'a> Report<'a> {
             to,
             "\n| fault | count | hand-overs | median to the next bind | longest |\n|---|---|---|---|---|"
         )?;
-        let seconds = |time: Option<f64>| time.map_or("–".to_owned(), |time| format!("{time:.2} s"));
+        let seconds = |time: Option<f64>| time.map_or_else(|| "–".to_owned(), |time| format!("{time:.2} s"));
         for row in &self.by_fault {
             let (median, longest) = (seconds(row.median), seconds(row.longest));
             let (fault, count, changes) = (row.fault, row.count, row.hand_overs);
@@ -194,14 +197,26 @@ impl Times {
         }
         let parts = [
             ("from the fault to the next leader's first bind", &self.total),
-            ("from the fault until the lease names the next leader", &self.fault_to_lease),
+            (
+                "from the fault until the lease names the next leader",
+                &self.fault_to_lease,
+            ),
             ("from then to its first bind", &self.lease_to_bind),
         ];
         for (what, histogram) in parts {
-            writeln!(to, "{}, {what}:\n\n```text\n{}```\n", histogram.count(), histogram.draw())?;
+            writeln!(
+                to,
+                "{}, {what}:\n\n```text\n{}```\n",
+                histogram.count(),
+                histogram.draw()
+            )?;
         }
         for (stage, histogram) in &self.stages {
-            writeln!(to, "`{stage}` since the lease was won:\n\n```text\n{}```\n", histogram.draw())?;
+            writeln!(
+                to,
+                "`{stage}` since the lease was won:\n\n```text\n{}```\n",
+                histogram.draw()
+            )?;
         }
         Ok(())
     }

@@ -23,6 +23,9 @@ const LOGS: Duration = Duration::from_secs(2);
 /// For the recorder to read what etcd has.
 const RECORDER: Duration = Duration::from_secs(30);
 
+/// For how long pods and nodes churn in a round, however quickly all is mended: what a fault has spoilt may show only then.
+const LEAST: Duration = Duration::from_secs(4);
+
 /// Plays a round. An error means that it could not be played; what is wrong with the scheduler is in the record.
 pub(crate) async fn play(scene: &mut Scene, number: u64, plan: Plan) -> anyhow::Result<RoundRecord> {
     let begun = Instant::now();
@@ -34,6 +37,7 @@ pub(crate) async fn play(scene: &mut Scene, number: u64, plan: Plan) -> anyhow::
 
     let mut violations = scene.ended_by_itself()?;
     violations.extend(bound_again(scene).await?);
+    tokio::time::sleep_until(begun + LEAST).await;
     scene.churn.pause().await;
     churn::restore_nodes(&scene.client, LIMIT).await?;
     violations.extend(settle::settle(scene).await?);

@@ -61,7 +61,10 @@ impl Scene {
             .servers(2)
             .name("chaos");
         let control_plane = Box::pin(control_plane.start()).await?;
-        let ports: Vec<u16> = control_plane.servers().map(plimsoll_controlplane::ApiServer::port).collect();
+        let ports: Vec<u16> = control_plane
+            .servers()
+            .map(plimsoll_controlplane::ApiServer::port)
+            .collect();
         let admin = Proxy::start(ports.clone(), Balance::Working).await?;
         let kubeconfig = control_plane.kubeconfig_through("admin", admin.port(), &User::admin())?;
         let client = client_from(&kubeconfig).await?;
@@ -105,8 +108,14 @@ impl Scene {
         let user = User::scheduler(number);
         let kubeconfig = self.control_plane.kubeconfig_through(&user.group, proxy, &user)?;
         let flags = self.lease.flags();
-        let replica =
-            Replica::start_through(Scheduler::Plimsoll, number, &kubeconfig, flags, &[], &self.control_plane)?;
+        let replica = Replica::start_through(
+            Scheduler::Plimsoll,
+            number,
+            &kubeconfig,
+            flags,
+            &[],
+            &self.control_plane,
+        )?;
         self.seats[seat].replica = Some(replica);
         Ok(())
     }
@@ -160,7 +169,11 @@ impl Scene {
                 return Ok(replica.context("the leader's replica")?.user.group.clone());
             }
             let holder = || self.history.read(|state| state.holder().map(str::to_owned));
-            ensure!(Instant::now() < deadline, "nobody leads; the lease names {:?}", holder());
+            ensure!(
+                Instant::now() < deadline,
+                "nobody leads; the lease names {:?}",
+                holder()
+            );
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
@@ -169,7 +182,9 @@ impl Scene {
     pub(crate) fn ended_by_itself(&mut self) -> anyhow::Result<Vec<String>> {
         let mut ended = Vec::new();
         for seat in 0..SEATS {
-            let Some(replica) = self.seats[seat].replica.as_mut() else { continue };
+            let Some(replica) = self.seats[seat].replica.as_mut() else {
+                continue;
+            };
             if let Some(status) = replica.process.exited()? {
                 let (group, tail) = (&replica.user.group, replica.process.log_tail(10));
                 ended.push(format!("{group} ended by itself ({status}); its last lines:\n{tail}"));
@@ -192,8 +207,7 @@ async fn populate(client: &kube::Client) -> anyhow::Result<()> {
     let namespace: Namespace = serde_json::from_value(json!({ "metadata": { "name": churn::NAMESPACE } }))?;
     Api::all(client.clone()).create(&params, &namespace).await?;
     let name = format!("priority-{}", churn::HIGH);
-    let class: PriorityClass =
-        serde_json::from_value(json!({ "metadata": { "name": name }, "value": churn::HIGH }))?;
+    let class: PriorityClass = serde_json::from_value(json!({ "metadata": { "name": name }, "value": churn::HIGH }))?;
     Api::all(client.clone()).create(&params, &class).await?;
     let nodes: Api<Node> = Api::all(client.clone());
     for number in 0..churn::NODES {

@@ -44,7 +44,10 @@ fn open_questions(state: &State) -> Vec<String> {
         if pod.metadata.deletion_timestamp.is_some() {
             open.push(format!("{key} was asked to go and is still there"));
         } else if pod.node().is_none() && !pod.finished() {
-            let room = state.nodes.values().find(|node| fits(pod, node, state).unwrap_or(false));
+            let room = state
+                .nodes
+                .values()
+                .find(|node| fits(pod, node, state).unwrap_or(false));
             if let Some(node) = room {
                 let node = node.metadata.name.as_deref().unwrap_or_default();
                 open.push(format!("{key} would fit on {node} and is not placed"));
@@ -140,7 +143,10 @@ mod tests {
         assert!(open_questions(&too_large).is_empty());
         let silent = state([pod("p").cpu("2").build()], [small()]);
         assert_eq!(open_questions(&silent), ["n/p is pending and nothing says why"]);
-        let full = state([explained(pod("p").cpu("1")), pod("q").cpu("1").on("a").build()], [small()]);
+        let full = state(
+            [explained(pod("p").cpu("1")), pod("q").cpu("1").on("a").build()],
+            [small()],
+        );
         assert!(open_questions(&full).is_empty());
         let cordoned = state([explained(pod("p"))], [node("a").unschedulable().build()]);
         assert!(open_questions(&cordoned).is_empty());

@@ -156,8 +156,7 @@ async fn pass_on(client: TcpStream, server: TcpStream, cut: watch::Receiver<Opti
     let there = Box::pin(pump(&mut from_client, &mut to_server, cut.clone()));
     let back = Box::pin(pump(&mut from_server, &mut to_client, cut));
     let outcome = match select(there, back).await {
-        Either::Left((Ok(()), rest)) => rest.await,
-        Either::Right((Ok(()), rest)) => rest.await,
+        Either::Left((Ok(()), rest)) | Either::Right((Ok(()), rest)) => rest.await,
         Either::Left((broken, _)) | Either::Right((broken, _)) => broken,
     };
     if outcome.is_err() {
@@ -249,7 +248,11 @@ mod tests {
         assert_eq!(ask(&mut connect(&proxy).await).await.unwrap().unwrap(), b'b');
         proxy.cut(0, Cut::Reset).unwrap();
         assert!(ask(&mut first).await.is_none_or(|answer| answer.is_err()));
-        assert!(ask(&mut connect(&proxy).await).await.is_none_or(|answer| answer.is_err()));
+        assert!(
+            ask(&mut connect(&proxy).await)
+                .await
+                .is_none_or(|answer| answer.is_err())
+        );
         proxy.balance(Balance::Working);
         for _ in 0..4 {
             assert_eq!(ask(&mut connect(&proxy).await).await.unwrap().unwrap(), b'b');

@@ -45,7 +45,10 @@ fn main() -> anyhow::Result<ExitCode> {
     };
     let report = options.dir.join("report.md");
     say(&std::fs::read_to_string(&report)?);
-    say(&format!("This is {}; report.json beside it has the same.", report.display()));
+    say(&format!(
+        "This is {}; report.json beside it has the same.",
+        report.display()
+    ));
     Ok(if campaign.violations() == 0 {
         ExitCode::SUCCESS
     } else {

@@ -84,7 +84,12 @@ fn bound() -> Record {
 
 #[test]
 fn a_binding_is_the_lease_holders_or_a_violation() {
-    let by = |replica| judged(vec![lease("one"), waiting(), bound()], &ledger([bind(replica, Some(201))]));
+    let by = |replica| {
+        judged(
+            vec![lease("one"), waiting(), bound()],
+            &ledger([bind(replica, Some(201))]),
+        )
+    };
     assert!(by(1).violations.is_empty());
     assert_eq!((by(1).bound, by(1).fenced), (1, 1));
     assert_eq!(
@@ -105,7 +110,11 @@ fn nobody_may_write_while_the_lease_is_released() {
 #[test]
 fn a_binding_without_an_answer_may_have_been_the_holders() {
     let records = || vec![lease("two"), waiting(), bound()];
-    assert!(judged(records(), &ledger([bind(1, None), bind(2, None)])).violations.is_empty());
+    assert!(
+        judged(records(), &ledger([bind(1, None), bind(2, None)]))
+            .violations
+            .is_empty()
+    );
     assert_eq!(judged(records(), &ledger([bind(1, None)])).violations.len(), 1);
     // A refused one was nobody's.
     let refused = judged(records(), &ledger([bind(1, Some(409))]));
@@ -115,17 +124,9 @@ fn a_binding_without_an_answer_may_have_been_the_holders() {
 #[test]
 fn a_second_node_a_second_answer_and_too_much_on_a_node_are_violations() {
     let mut twice = ledger([bind(1, Some(201))]);
-    twice.take(vec![request(
-        "again",
-        1,
-        Asked::Bind("b".to_owned()),
-        Some((201, 0)),
-    )]);
+    twice.take(vec![request("again", 1, Asked::Bind("b".to_owned()), Some((201, 0)))]);
     let moved = pod("u", Some("b"), &Value::Null);
-    let found = judged(
-        vec![node("500m"), lease("one"), waiting(), bound(), moved],
-        &twice,
-    );
+    let found = judged(vec![node("500m"), lease("one"), waiting(), bound(), moved], &twice);
     assert_eq!(
         found.violations,
         [
@@ -139,14 +140,7 @@ fn a_second_node_a_second_answer_and_too_much_on_a_node_are_violations() {
 #[test]
 fn a_status_is_written_by_the_holder_at_the_very_version() {
     let told = pod("u", None, &json!({ "nominatedNodeName": "a" }));
-    let status = |replica, version| {
-        request(
-            "status",
-            replica,
-            Asked::Pod(PodWrite::Status),
-            Some((200, version)),
-        )
-    };
+    let status = |replica, version| request("status", replica, Asked::Pod(PodWrite::Status), Some((200, version)));
     let by = |request| judged(vec![lease("one"), waiting(), told.clone()], &ledger([request]));
     assert!(by(status(1, 3)).violations.is_empty());
     assert_eq!(by(status(2, 3)).violations.len(), 1);

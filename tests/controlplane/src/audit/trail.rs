@@ -162,11 +162,7 @@ mod tests {
         let path = dir.path().join("audit-a.log");
         let mut trail = AuditTrail::new(dir.path());
         let append = |text: &str| {
-            let mut file = std::fs::File::options()
-                .create(true)
-                .append(true)
-                .open(&path)
-                .unwrap();
+            let mut file = std::fs::File::options().create(true).append(true).open(&path).unwrap();
             file.write_all(text.as_bytes()).unwrap();
         };
         append(&format!("{ARRIVED}\n{}", &ANSWERED[..100]));
