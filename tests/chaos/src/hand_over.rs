@@ -32,26 +32,31 @@ impl HandOver {
 }
 
 /// When something was done to the control plane or a replica.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Blow {
     pub(crate) kind: Kind,
+    /// The audit group of the replica that it hit, if it was one.
+    pub(crate) hit: Option<String>,
     /// In microseconds since 1970.
     pub(crate) at: i64,
 }
 
 /// The changes of leaders of a round, the first leader of which was `leader`.
 pub(crate) fn hand_overs(ledger: &Ledger, mut leader: String, blows: &[Blow]) -> Vec<HandOver> {
-    let mut taken: Vec<(String, i64)> = Vec::new();
+    let mut taken: Vec<(String, String, i64)> = Vec::new();
     for write in ledger.lease_writes.iter().filter(|write| !write.holder.is_empty()) {
         if write.group != leader {
-            leader.clone_from(&write.group);
-            taken.push((write.group.clone(), write.at));
+            let old = std::mem::replace(&mut leader, write.group.clone());
+            taken.push((old, write.group.clone(), write.at));
         }
     }
-    let ends = taken.iter().skip(1).map(|(_, at)| *at).chain([i64::MAX]);
+    let ends = taken.iter().skip(1).map(|(_, _, at)| *at).chain([i64::MAX]);
     let each = taken.iter().zip(ends);
-    each.map(|((group, at), end)| {
-        let blow = blows.iter().rev().find(|blow| blow.at <= *at);
+    each.map(|((old, group, at), end)| {
+        let before = || blows.iter().rev().filter(|blow| blow.at <= *at);
+        let blow = before()
+            .find(|blow| blow.hit.as_ref() == Some(old))
+            .or_else(|| before().next());
         let of_theirs = |bound: &&crate::ledger::Bound| bound.group == *group && (*at..end).contains(&bound.at);
         let first = ledger.bound.iter().find(of_theirs);
         HandOver {
@@ -169,14 +174,20 @@ mod tests {
             bind("replica-2", 5_500_000),
             lease("replica-3", 9_000_000),
         ]);
-        let blows = [Blow {
-            kind: Kind::LeaderKilled,
-            at: 2_000_000,
-        }];
+        let blow = |kind, hit: Option<&str>, at| Blow {
+            kind,
+            hit: hit.map(str::to_owned),
+            at,
+        };
+        let blows = [
+            blow(Kind::LeaderKilled, Some("replica-1"), 2_000_000),
+            blow(Kind::ServerKilled, None, 2_500_000),
+        ];
         let found = hand_overs(&ledger, "replica-1".to_owned(), &blows);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].cause, Some(Kind::LeaderKilled));
         assert_eq!(found[0].total(), Some(3.25));
+        assert_eq!(found[1].cause, Some(Kind::ServerKilled));
         assert_eq!((found[1].lease_to_bind, found[1].total()), (None, None));
         assert!(hand_overs(&ledger, "replica-1".to_owned(), &[])[0].cause.is_none());
     }
