@@ -509,7 +509,7 @@ impl Actor for Elector {
             tasks: TaskTracker::new(),
             cancelled: CancellationToken::new(),
         };
-        if state.config.leader_elect {
+        if state.config.leader_elect && state.coordination.is_none() {
             state.watch_lease(of_the_watch);
         }
         Ok(state)

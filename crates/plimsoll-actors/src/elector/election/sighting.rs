@@ -34,9 +34,11 @@ impl Observed {
 
 impl Election {
     /// A watch has told of the lease. Returns when the next try is due by it; nothing when it is no news, or none of a
-    /// leader's business, who goes by the answers to its own writes.
+    /// leader's business, who goes by the answers to its own writes. With a coordinator the lease is never taken, and what
+    /// is seen changes nothing.
     pub fn seen(&mut self, stored: Box<StoredLease>, now: Moment) -> Option<Moment> {
         if self.held_since.is_some()
+            || self.coordinated
             || self
                 .observed
                 .as_ref()
@@ -46,10 +48,6 @@ impl Election {
         }
         let given = stored.record.holder == self.identity;
         self.observe(stored, now);
-        if self.coordinated {
-            // The coordinator alone takes it from somebody.
-            return given.then_some(now);
-        }
         let free = self.vacant_since(now).is_some();
         let at = self.observed.as_ref()?.runs_out();
         let at = if free { now } else { at };
@@ -75,9 +73,8 @@ impl Election {
 
     /// A candidate's next try is no later than the moment at which the record in force runs out.
     pub(super) fn no_later_than_vacant(&mut self, poll: Moment, now: Moment) -> Moment {
-        let apart = self.apart();
         match self.observed.as_ref().map(Observed::runs_out) {
-            Some(at) if at > now && !self.coordinated => poll.min(at + apart),
+            Some(at) if at > now && !self.coordinated => poll.min(at + self.apart()),
             _ => poll,
         }
     }
