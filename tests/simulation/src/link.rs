@@ -129,8 +129,8 @@ impl Link {
 
     fn passes(&self, stretch: Stretch) -> bool {
         let state = self.lock();
-        let back = matches!(stretch, Stretch::Answer);
-        !state.cut && !state.stopped && !(back && state.answers_cut)
+        let cut = state.cut || (state.answers_cut && matches!(stretch, Stretch::Answer));
+        !cut && !state.stopped
     }
 
     fn delay(&self, stretch: Stretch) -> Duration {
