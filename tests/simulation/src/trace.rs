@@ -2,8 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_actors::mailbox::Tap;
+use plimsoll_actors::mailbox::{Delivery, Tap};
+use plimsoll_client::{TermToken, VirtualClock};
 use tokio::time::Instant;
+
+use crate::post::Post;
+use crate::terms::Terms;
 
 /// Lines of all replicas of a run, in order.
 #[derive(Debug, Clone)]
@@ -16,6 +20,8 @@ pub struct Trace {
 /// Messages that get lost.
 #[derive(Debug)]
 struct Loss {
+    /// All replicas unless one is named.
+    of: Option<String>,
     to: &'static str,
     summary: String,
     left: usize,
@@ -32,14 +38,6 @@ impl Trace {
         }
     }
 
-    /// The tap of one replica.
-    pub fn tap(&self, replica: &str) -> Arc<dyn Tap> {
-        Arc::new(ReplicaTap {
-            replica: replica.to_owned(),
-            trace: self.clone(),
-        })
-    }
-
     /// Adds a line of the test's own.
     pub fn note(&self, text: &str) {
         let line = format!("{:10.3} {text}", self.started.elapsed().as_secs_f64());
@@ -49,8 +47,18 @@ impl Trace {
     /// Loses the next so many messages to the actors of this name whose summaries begin like this: no mailbox ever does, so
     /// it stands for a bug.
     pub fn lose(&self, to: &'static str, summary: &str, times: usize) {
+        self.add_loss(None, to, summary, times);
+    }
+
+    /// Loses all messages of one replica's actor whose summaries begin like this.
+    pub fn lose_all_of(&self, replica: &str, to: &'static str, summary: &str) {
+        self.add_loss(Some(replica.to_owned()), to, summary, usize::MAX);
+    }
+
+    fn add_loss(&self, of: Option<String>, to: &'static str, summary: &str, times: usize) {
         let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
         losses.push(Loss {
+            of,
             to,
             summary: summary.to_owned(),
             left: times,
@@ -62,9 +70,12 @@ impl Trace {
         self.losses.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn loses(&self, to: &str, summary: &str) -> bool {
+    fn loses(&self, replica: &str, to: &str, summary: &str) -> bool {
         let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
-        let hit = |loss: &&mut Loss| loss.left > 0 && loss.to == to && summary.starts_with(&loss.summary);
+        let hit = |loss: &&mut Loss| {
+            let of = loss.of.as_deref().is_none_or(|of| of == replica);
+            of && loss.left > 0 && loss.to == to && summary.starts_with(&loss.summary)
+        };
         let Some(loss) = losses.iter_mut().find(hit) else {
             return false;
         };
@@ -78,18 +89,43 @@ impl Trace {
     }
 }
 
-struct ReplicaTap {
+/// What sees the messages of one replica, and has them delivered.
+pub(crate) struct ReplicaTap {
     replica: String,
     trace: Trace,
+    post: Post,
+    clock: Arc<VirtualClock>,
+    terms: Terms,
+}
+
+impl ReplicaTap {
+    pub(crate) fn new(replica: &str, trace: Trace, post: Post, clock: Arc<VirtualClock>, terms: Terms) -> Self {
+        Self {
+            replica: replica.to_owned(),
+            trace,
+            post,
+            clock,
+            terms,
+        }
+    }
 }
 
 impl Tap for ReplicaTap {
     fn sent(&self, to: &'static str, summary: &str) {
         self.trace.note(&format!("{} {to}: {summary}", self.replica));
+        self.terms.check();
+    }
+
+    fn delivers(&self, to: &'static str, summary: String, deliver: Delivery) -> bool {
+        self.post.takes(to, summary, deliver)
+    }
+
+    fn term_began(&self, token: &Arc<TermToken>) {
+        self.terms.began(&self.replica, &self.clock, token);
     }
 
     fn loses(&self, to: &'static str, summary: &str) -> bool {
-        let lost = self.trace.loses(to, summary);
+        let lost = self.trace.loses(&self.replica, to, summary);
         if lost {
             self.trace.note(&format!("{} {to} never gets: {summary}", self.replica));
         }

@@ -46,7 +46,7 @@ fn a_wedge_costs_the_lease(seed: u64, actor: &'static str, message: &str, label:
     let message = message.to_owned();
     run(async move {
         let (world, _first, _second) = pair(seed).await;
-        world.trace().lose(actor, &message, usize::MAX);
+        world.trace().lose_all_of("replica-a", actor, &message);
         world.add_pod(workload::pod("a", 100, 10));
         world
             .until("the leader gives up", NOTICED, || {
