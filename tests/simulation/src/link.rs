@@ -1,8 +1,8 @@
 //! The way between one machine and the API server, which a test can cut.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -23,6 +23,7 @@ pub struct Link(Arc<State>);
 #[derive(Debug)]
 struct State {
     open: AtomicBool,
+    panic_at: Mutex<Option<&'static str>>,
     /// Wakes who waits in the order in which they came: a `watch` does so in an order of chance, and no run would replay.
     mended: Notify,
 }
@@ -31,6 +32,7 @@ impl Default for Link {
     fn default() -> Self {
         Self(Arc::new(State {
             open: AtomicBool::new(true),
+            panic_at: Mutex::default(),
             mended: Notify::new(),
         }))
     }
@@ -46,6 +48,18 @@ impl Link {
     pub fn mend(&self) {
         self.0.open.store(true, Ordering::Relaxed);
         self.0.mended.notify_waiters();
+    }
+
+    /// The next request whose path ends so panics on its way: a bug in the client, which ends the task that sent it.
+    pub fn panic_at(&self, path: &'static str) {
+        *self.0.panic_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(path);
+    }
+
+    fn panic_if_asked(&self, path: &str) {
+        let mut panic_at = self.0.panic_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = panic_at.take_if(|end| path.ends_with(*end)).is_some();
+        drop(panic_at);
+        assert!(!asked, "a bug in the client, at {path}");
     }
 
     /// Whether it is open.
@@ -114,6 +128,7 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Answer<S::Error> {
         self.sign(&mut request);
+        self.link.panic_if_asked(request.uri().path());
         let mut inner = self.inner.clone();
         let link = self.link.clone();
         Box::pin(async move {
