@@ -4,13 +4,19 @@
 //! in every way out: from then on nothing of the term can be sent. It is a candidate again only after the term has
 //! stopped and each of its writes is decided, so that two terms of one replica never overlap.
 
+pub mod candidacy;
+mod coordination;
 pub mod election;
 pub mod progress;
 mod terms;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use plimsoll_client::{Clock, EventRecord, EventType, LeaseClient, LeaseReply, ObjectReference, TermToken};
+use plimsoll_client::{
+    CandidateReply, Clock, EventRecord, EventType, LeaseCandidateClient, LeaseClient, LeaseReply, ObjectReference,
+    TermToken,
+};
 use plimsoll_config::ElectionConfig;
 use plimsoll_model::{Moment, ObjectName};
 use plimsoll_telemetry::Metrics;
@@ -20,6 +26,8 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::candidacy::Candidacy;
+use self::coordination::Coordination;
 use self::election::{Answer, Election, Next, Request};
 use self::progress::{Progress, Resignation, Respondent};
 use crate::alarm::Alarm;
@@ -32,6 +40,12 @@ use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
 
+/// A term that is not over so long after its lease ran out has gone wrong; as kube-scheduler's health check allows.
+const OVERDUE: Duration = Duration::from_secs(20);
+
+/// How long the process may live on to tell users that it has stopped leading.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Leadership as health checks and the Lease annotation show it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElectorView {
@@ -39,6 +53,10 @@ pub struct ElectorView {
     pub leading: bool,
     /// Who held the lease when it was last read.
     pub holder: String,
+    /// The term is not over, although its lease was last renewed longer ago than the lease duration and 20 s.
+    pub overdue: bool,
+    /// With coordinated leader election, whether the API server has told of our candidate.
+    pub candidate_known: Option<bool>,
 }
 
 /// Why leadership is given up by choice.
@@ -48,6 +66,24 @@ pub enum StepDown {
     Shutdown,
     /// The term cannot go on; another replica should have the next one. The words are for people.
     Resign(Resignation, String),
+    /// The coordinator would rather see this one lead.
+    EndOfTerm(String),
+}
+
+impl StepDown {
+    /// For the log.
+    fn reason(&self) -> String {
+        match self {
+            Self::Shutdown => "Requested to terminate".to_owned(),
+            Self::Resign(_, reason) => reason.clone(),
+            Self::EndOfTerm(preferred) => format!("the coordinator prefers {preferred}"),
+        }
+    }
+
+    /// Whether this replica should not lead again before another could.
+    fn stands_aside(&self) -> bool {
+        matches!(self, Self::Resign(..))
+    }
 }
 
 /// The actors of a term that must answer probes.
@@ -95,6 +131,13 @@ pub enum ElectorMessage {
         /// What came back.
         reply: LeaseReply,
     },
+    /// From a task of its own: what the API server answered about our candidate, or that it has changed.
+    CandidateAnswered {
+        /// Answers to earlier requests are of no use any more.
+        attempt: u64,
+        /// What came back.
+        reply: CandidateReply,
+    },
     /// From the alarm: the next try, or the deadline.
     Tick,
     /// From the HTTP server. Answered at once.
@@ -117,6 +160,7 @@ impl Summary for ElectorMessage {
                 LeaseReply::Lease(lease) => format!("Answered {attempt} holder={:?}", lease.record.holder),
                 other => format!("Answered {attempt} {other:?}"),
             },
+            Self::CandidateAnswered { attempt, reply } => format!("CandidateAnswered {attempt} {reply}"),
             Self::Tick => "Tick".to_owned(),
             Self::View(_) => "View".to_owned(),
             Self::Ping(_) => "Ping".to_owned(),
@@ -136,6 +180,8 @@ pub struct ElectorArguments {
     pub config: ElectionConfig,
     /// The Lease, through a client of its own.
     pub lease: LeaseClient,
+    /// Our `LeaseCandidate`, when a coordinator says who leads.
+    pub candidate: Option<LeaseCandidateClient>,
     /// For jitter.
     pub random: ChaCha8Rng,
     /// Its own mailbox.
@@ -171,6 +217,7 @@ enum Phase {
 /// What the elector owns.
 pub struct ElectorState {
     election: Election,
+    coordination: Option<Coordination>,
     config: ElectionConfig,
     lease: LeaseClient,
     mailbox: Mailbox<ElectorMessage>,
@@ -192,6 +239,8 @@ pub struct ElectorState {
     /// Of the term, while it goes on.
     progress: Option<Progress>,
     slow_paths: u64,
+    /// The supervisor has been told, or will be, that all is done.
+    released: bool,
     alarm: Alarm,
     tasks: TaskTracker,
     cancelled: CancellationToken,
@@ -231,6 +280,9 @@ impl ElectorState {
         if self.election.is_leader() && !self.term_makes_progress(now) {
             return;
         }
+        if let Some(coordination) = &mut self.coordination {
+            coordination.stand();
+        }
         self.attempt += 1;
         let request = self.election.begin(now, self.clock.wall());
         self.ask(request);
@@ -259,7 +311,7 @@ impl ElectorState {
     fn follow(&mut self, next: Next, now: Moment) {
         let slow_paths = self.election.slow_paths();
         if slow_paths > self.slow_paths {
-            self.metrics.election_slow_path(slow_paths - self.slow_paths);
+            self.metrics.election().slow_paths(slow_paths - self.slow_paths);
             self.slow_paths = slow_paths;
         }
         match next {
@@ -273,6 +325,7 @@ impl ElectorState {
             }
             Next::NotHeld { retry_at } => self.next_try = retry_at,
             Next::Lost { reason } => self.end_term(&reason, now),
+            Next::EndOfTerm { preferred } => self.step_down(StepDown::EndOfTerm(preferred), now),
         }
     }
 
@@ -311,6 +364,45 @@ impl ElectorState {
         }
     }
 
+    /// When to look again, also after the candidate.
+    fn next_alarm(&self, now: Moment) -> Option<Moment> {
+        let candidate = self.coordination.as_ref().and_then(Coordination::due);
+        let candidate = candidate.map(|due| due.max(now));
+        self.next_look(now).into_iter().chain(candidate).min()
+    }
+
+    fn view(&self, now: Moment) -> ElectorView {
+        let in_term = matches!(self.phase, Phase::Standing | Phase::Ending);
+        ElectorView {
+            leading: self.token.is_some() && self.phase == Phase::Standing,
+            holder: self.election.holder().to_owned(),
+            overdue: in_term
+                && self
+                    .token
+                    .as_ref()
+                    .is_some_and(|token| is_overdue(token.deadline(), &self.config, now)),
+            candidate_known: self.coordination.as_ref().map(Coordination::is_known),
+        }
+    }
+
+    /// Lets the process end, once users have been told what there is to tell, or a moment has passed.
+    fn say_released(&mut self) {
+        if self.phase != Phase::Done || self.released || !self.candidate_is_gone() {
+            return;
+        }
+        self.released = true;
+        let (reply, told) = oneshot::channel();
+        self.recorder.tell(RecorderMessage::Flush(reply));
+        let supervisor = self.supervisor.clone();
+        let cancelled = self.cancelled.clone();
+        self.tasks.spawn(async move {
+            let waiting = tokio::time::timeout(LAST_WORDS, told);
+            if cancelled.run_until_cancelled(waiting).await.is_some() {
+                supervisor.tell(SupervisorMessage::Released);
+            }
+        });
+    }
+
     fn tell_users(&self, what: &str) {
         if self.election.observed().is_some() {
             self.announce(EventType::Normal, "LeaderElection", what);
@@ -341,6 +433,11 @@ impl ElectorState {
     }
 }
 
+/// Whether the last renewal, a renew deadline before `deadline`, is longer ago than kube-scheduler's health check allows.
+fn is_overdue(deadline: Moment, config: &ElectionConfig, now: Moment) -> bool {
+    config.leader_elect && now.since(deadline) > config.write_timeout() + OVERDUE
+}
+
 impl Actor for Elector {
     type Msg = ElectorMessage;
     type State = ElectorState;
@@ -351,9 +448,18 @@ impl Actor for Elector {
         _: ActorRef<ElectorMessage>,
         arguments: ElectorArguments,
     ) -> Result<ElectorState, ActorProcessingErr> {
-        arguments.metrics.master_status(false);
+        if arguments.config.leader_elect {
+            arguments.metrics.election().leading(false);
+        }
+        let mut election = Election::new(arguments.identity, arguments.config.clone(), arguments.random);
+        if arguments.candidate.is_some() {
+            election = election.coordinated();
+        }
+        let candidacy = Candidacy::new(arguments.config.retry_period);
+        let coordination = arguments.candidate.map(|client| Coordination::new(client, candidacy));
         Ok(ElectorState {
-            election: Election::new(arguments.identity, arguments.config.clone(), arguments.random),
+            election,
+            coordination,
             config: arguments.config,
             lease: arguments.lease,
             mailbox: arguments.mailbox,
@@ -373,6 +479,7 @@ impl Actor for Elector {
             running: None,
             progress: None,
             slow_paths: 0,
+            released: false,
             alarm: Alarm::default(),
             tasks: TaskTracker::new(),
             cancelled: CancellationToken::new(),
@@ -415,21 +522,42 @@ impl Actor for Elector {
                 note,
             } => state.announce(event_type, reason, &note),
             ElectorMessage::Answered { attempt, reply } => state.take_answer(attempt, reply, now),
+            ElectorMessage::CandidateAnswered { attempt, reply } => state.take_candidate_answer(attempt, reply, now),
             ElectorMessage::Tick => state.tick(now),
             ElectorMessage::View(reply) => {
-                let leading = state.token.is_some() && state.phase == Phase::Standing;
-                let _ = reply.send(ElectorView {
-                    leading,
-                    holder: state.election.holder().to_owned(),
-                });
+                let _ = reply.send(state.view(now));
             }
             ElectorMessage::Ping(reply) => {
                 let _ = reply.send(());
             }
         }
+        state.keep_candidate(now);
+        state.say_released();
         state
             .alarm
-            .arm(&state.mailbox, state.next_look(now), now, || ElectorMessage::Tick);
+            .arm(&state.mailbox, state.next_alarm(now), now, || ElectorMessage::Tick);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_term_is_overdue_twenty_seconds_after_its_lease_ran_out() {
+        let config = ElectionConfig::default();
+        // Last renewed at 100 s: the deadline is at 110 s, the lease runs out at 115 s.
+        let at = |seconds| Moment::ZERO + Duration::from_secs(seconds);
+        let overdue = |config: &ElectionConfig, now| is_overdue(at(110), config, at(now));
+        assert_eq!(
+            [105, 115, 135, 136].map(|now| overdue(&config, now)),
+            [false, false, false, true]
+        );
+        let without = ElectionConfig {
+            leader_elect: false,
+            ..config
+        };
+        assert!(!overdue(&without, 1000));
     }
 }

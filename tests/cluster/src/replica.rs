@@ -25,6 +25,8 @@ pub enum Election {
     Off,
     /// It competes for the lease, with times that make a test short: lease 6 s, renewal within 4 s, retry every 1 s.
     Quick,
+    /// It competes for the lease as these flags say.
+    Flags(&'static [&'static str]),
 }
 
 /// The configuration file of a replica.
@@ -124,6 +126,7 @@ impl Replica {
                 ]
                 .map(str::to_owned),
             ),
+            Election::Flags(flags) => args.extend(flags.iter().copied().map(str::to_owned)),
         }
         Self::spawn(scheduler, number, user, port, &args, env, control_plane)
     }
@@ -198,6 +201,14 @@ impl Replica {
         let client = kube::Client::try_from(config)?;
         let request = http::Request::get(path).body(Vec::new())?;
         Ok(client.request_text(request).await)
+    }
+
+    /// What its server answers an administrator who asks for this path; an error unless all is well.
+    pub async fn reads(&self, path: &str) -> anyhow::Result<String> {
+        let name = self.process.name();
+        self.get(path)
+            .await?
+            .with_context(|| format!("{name} does not answer {path}"))
     }
 
     /// What it counts of its own work.

@@ -87,12 +87,14 @@ impl ElectorState {
         } else {
             TermToken::without_election(config.write_timeout())
         };
-        tracing::info!(
-            term = self.terms,
-            lease = self.lease.name(),
-            "Successfully acquired lease"
-        );
-        self.metrics.master_status(true);
+        if config.leader_elect {
+            tracing::info!(
+                term = self.terms,
+                lease = self.lease.name(),
+                "Successfully acquired lease"
+            );
+            self.metrics.election().leading(true);
+        }
         self.tell_users("became leader");
         self.progress = Some(Progress::new(config.renew_deadline, self.clock.now()));
         self.token = Some(Arc::clone(&token));
@@ -102,6 +104,9 @@ impl ElectorState {
     /// Leadership is over, by loss or by choice.
     pub(super) fn end_term(&mut self, reason: &str, now: Moment) {
         self.election.resign();
+        if let Some(coordination) = &mut self.coordination {
+            coordination.withdraw();
+        }
         self.running = None;
         self.progress = None;
         // An answer still under way must neither win a term now nor cut standing aside short.
@@ -113,7 +118,9 @@ impl ElectorState {
         };
         token.cancel();
         tracing::warn!(term = token.number(), reason, "Leadership is over");
-        self.metrics.master_status(false);
+        if self.config.leader_elect {
+            self.metrics.election().leading(false);
+        }
         self.tell_users("stopped leading");
         self.phase = Phase::Ending;
         let resignation = match &self.stepping_down {
@@ -130,10 +137,7 @@ impl ElectorState {
         if self.phase == Phase::Done || self.stepping_down == Some(StepDown::Shutdown) {
             return;
         }
-        let reason = match &why {
-            StepDown::Shutdown => "Requested to terminate".to_owned(),
-            StepDown::Resign(_, reason) => reason.clone(),
-        };
+        let reason = why.reason();
         if let StepDown::Resign(resignation, words) = &why
             && self.token.is_some()
             && self.phase == Phase::Standing
@@ -183,6 +187,11 @@ impl ElectorState {
             self.next_try = until;
             return;
         }
+        if !self.candidate_is_gone() {
+            // A coordinator that still knows of it would give the lease back to us.
+            self.next_try = now + self.config.retry_period;
+            return;
+        }
         self.attempt += 1;
         self.ask(Request::Get);
     }
@@ -204,11 +213,10 @@ impl ElectorState {
         if self.stepping_down == Some(StepDown::Shutdown) {
             self.phase = Phase::Done;
             self.token = None;
-            self.supervisor.tell(SupervisorMessage::Released);
             return;
         }
         let undecided_until = self.token.as_ref().map_or(now, |token| token.undecided_until());
-        let stand_aside = if self.stepping_down.take().is_some() {
+        let stand_aside = if self.stepping_down.take().is_some_and(|why| why.stands_aside()) {
             now + self.config.lease_duration
         } else {
             now
