@@ -7,11 +7,12 @@
 pub mod candidacy;
 mod coordination;
 pub mod election;
+mod health;
+mod last_words;
 pub mod progress;
 mod terms;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use plimsoll_client::{
     CandidateReply, Clock, EventRecord, EventType, LeaseCandidateClient, LeaseClient, LeaseReply, ObjectReference,
@@ -29,6 +30,7 @@ use tokio_util::task::TaskTracker;
 use self::candidacy::Candidacy;
 use self::coordination::Coordination;
 use self::election::{Answer, Election, Next, Request};
+pub use self::health::ElectorView;
 use self::progress::{Progress, Resignation, Respondent};
 use crate::alarm::Alarm;
 use crate::binding_workers::BindingWorkers;
@@ -39,25 +41,6 @@ use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
-
-/// A term that is not over so long after its lease ran out has gone wrong; as kube-scheduler's health check allows.
-const OVERDUE: Duration = Duration::from_secs(20);
-
-/// How long the process may live on to tell users that it has stopped leading.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-
-/// Leadership as health checks and the Lease annotation show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ElectorView {
-    /// Whether this replica leads.
-    pub leading: bool,
-    /// Who held the lease when it was last read.
-    pub holder: String,
-    /// The term is not over, although its lease was last renewed longer ago than the lease duration and 20 s.
-    pub overdue: bool,
-    /// With coordinated leader election, whether the API server has told of our candidate.
-    pub candidate_known: Option<bool>,
-}
 
 /// Why leadership is given up by choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -371,38 +354,6 @@ impl ElectorState {
         self.next_look(now).into_iter().chain(candidate).min()
     }
 
-    fn view(&self, now: Moment) -> ElectorView {
-        let in_term = matches!(self.phase, Phase::Standing | Phase::Ending);
-        ElectorView {
-            leading: self.token.is_some() && self.phase == Phase::Standing,
-            holder: self.election.holder().to_owned(),
-            overdue: in_term
-                && self
-                    .token
-                    .as_ref()
-                    .is_some_and(|token| is_overdue(token.deadline(), &self.config, now)),
-            candidate_known: self.coordination.as_ref().map(Coordination::is_known),
-        }
-    }
-
-    /// Lets the process end, once users have been told what there is to tell, or a moment has passed.
-    fn say_released(&mut self) {
-        if self.phase != Phase::Done || self.released || !self.candidate_is_gone() {
-            return;
-        }
-        self.released = true;
-        let (reply, told) = oneshot::channel();
-        self.recorder.tell(RecorderMessage::Flush(reply));
-        let supervisor = self.supervisor.clone();
-        let cancelled = self.cancelled.clone();
-        self.tasks.spawn(async move {
-            let waiting = tokio::time::timeout(LAST_WORDS, told);
-            if cancelled.run_until_cancelled(waiting).await.is_some() {
-                supervisor.tell(SupervisorMessage::Released);
-            }
-        });
-    }
-
     fn tell_users(&self, what: &str) {
         if self.election.observed().is_some() {
             self.announce(EventType::Normal, "LeaderElection", what);
@@ -431,11 +382,6 @@ impl ElectorState {
         };
         self.recorder.tell(RecorderMessage::Lease(Box::new(record)));
     }
-}
-
-/// Whether the last renewal, a renew deadline before `deadline`, is longer ago than kube-scheduler's health check allows.
-fn is_overdue(deadline: Moment, config: &ElectionConfig, now: Moment) -> bool {
-    config.leader_elect && now.since(deadline) > config.write_timeout() + OVERDUE
 }
 
 impl Actor for Elector {
@@ -537,27 +483,5 @@ impl Actor for Elector {
             .alarm
             .arm(&state.mailbox, state.next_alarm(now), now, || ElectorMessage::Tick);
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_term_is_overdue_twenty_seconds_after_its_lease_ran_out() {
-        let config = ElectionConfig::default();
-        // Last renewed at 100 s: the deadline is at 110 s, the lease runs out at 115 s.
-        let at = |seconds| Moment::ZERO + Duration::from_secs(seconds);
-        let overdue = |config: &ElectionConfig, now| is_overdue(at(110), config, at(now));
-        assert_eq!(
-            [105, 115, 135, 136].map(|now| overdue(&config, now)),
-            [false, false, false, true]
-        );
-        let without = ElectionConfig {
-            leader_elect: false,
-            ..config
-        };
-        assert!(!overdue(&without, 1000));
     }
 }
