@@ -264,8 +264,8 @@ impl InformerCacheState {
         self.permissions.note(kind, batch);
     }
 
-    fn watch_counts(&self) -> [(Kind, WatchCounts); Kind::ALL.len()] {
-        Kind::ALL.map(|kind| {
+    fn watch_counts(&self) -> Box<[(Kind, WatchCounts)]> {
+        let counts = Kind::ALL.map(|kind| {
             let pulse = self.watches.of(kind);
             let applied = self.applied(kind);
             let counts = WatchCounts {
@@ -277,7 +277,8 @@ impl InformerCacheState {
                 behind: !self.is_synced(kind) || self.barriers.iter().any(|(wanted, _)| applied < wanted.of(kind)),
             };
             (kind, counts)
-        })
+        });
+        Box::new(counts)
     }
 
     fn take_namespaces(&mut self, batch: WatchBatch<Namespace>, credit: &Credit) -> Result<(), HistoryBeganAnew> {
