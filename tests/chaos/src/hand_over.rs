@@ -1,6 +1,7 @@
 //! How long it takes until another replica binds.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +77,7 @@ fn seconds(microseconds: i64) -> f64 {
 }
 
 /// Counts of times in steps that grow.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     /// Sorted.
     times: Vec<f64>,
@@ -121,20 +122,59 @@ impl Histogram {
         steps
     }
 
-    /// A line per step, without the empty ones at both ends.
-    pub fn draw(&self) -> String {
-        let steps = self.steps();
-        let used = |(_, count): &(Option<f64>, usize)| *count > 0;
-        let (Some(first), Some(last)) = (steps.iter().position(used), steps.iter().rposition(used)) else {
-            return "none\n".to_owned();
+    /// What there is to say of it.
+    pub fn summary(&self) -> Summary {
+        let step = |(up_to, count)| Step { up_to, count };
+        Summary {
+            count: self.count(),
+            median: self.percentile(50),
+            ninety: self.percentile(90),
+            longest: self.percentile(100),
+            steps: self.steps().into_iter().map(step).collect(),
+        }
+    }
+}
+
+/// A histogram, written down.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// How many times there are.
+    pub count: usize,
+    /// Half of them are not longer, in seconds.
+    pub median: Option<f64>,
+    /// Nor are ninety in a hundred longer than this.
+    pub ninety: Option<f64>,
+    /// The longest.
+    pub longest: Option<f64>,
+    /// From the shortest on.
+    pub steps: Vec<Step>,
+}
+
+/// Some of the times of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// Not longer than this, in seconds, but longer than those of the step before; `None` for all that are.
+    pub up_to: Option<f64>,
+    /// How many.
+    pub count: usize,
+}
+
+/// A line per step, without the empty ones at both ends.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let used = |step: &Step| step.count > 0;
+        let (first, last) = (self.steps.iter().position(used), self.steps.iter().rposition(used));
+        let Some((first, last)) = first.zip(last) else {
+            return writeln!(f, "None.");
         };
-        let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
-        let line = |(end, count): &(Option<f64>, usize)| {
-            let end = end.map_or_else(|| "    more".to_owned(), |end| format!("≤{end:5.2} s"));
+        let most = self.steps.iter().map(|step| step.count).max().unwrap_or(1).max(1);
+        writeln!(f, "```text")?;
+        for Step { up_to, count } in &self.steps[first..=last] {
+            let end = up_to.map_or_else(|| "    more".to_owned(), |end| format!("≤{end:5.2} s"));
             let bar = "#".repeat((count * BAR).div_ceil(most));
-            format!("{end} {count:5} {bar}\n")
-        };
-        steps[first..=last].iter().map(line).collect()
+            writeln!(f, "{}", format!("{end} {count:5} {bar}").trim_end())?;
+        }
+        writeln!(f, "```")
     }
 }
 
@@ -198,11 +238,9 @@ mod tests {
         assert_eq!(histogram.steps().iter().map(|(_, count)| count).sum::<usize>(), 4);
         assert_eq!(histogram.percentile(50), Some(3.2));
         assert_eq!(histogram.percentile(100), Some(99.0));
-        let lines = histogram.draw();
-        assert!(
-            lines.starts_with("≤ 0.10 s     1 #") && lines.contains("≤ 3.50 s     2 #"),
-            "{lines}"
-        );
-        assert_eq!(Histogram::default().draw(), "none\n");
+        let lines = histogram.summary().to_string();
+        assert!(lines.starts_with("```text\n≤ 0.10 s     1 #"), "{lines}");
+        assert!(lines.contains("≤ 3.50 s     2 #"), "{lines}");
+        assert_eq!(Histogram::default().summary().to_string(), "None.\n");
     }
 }
