@@ -111,7 +111,7 @@ fn alone_it_leads_again_after_one_lease_duration() {
             .until("the lease is released", NOTICED + SECOND, || world.leader().is_empty())
             .await;
         world.trace().lose_no_more();
-        world.pass(LEASE - SECOND).await;
+        world.pass(14 * SECOND).await;
         assert_eq!(world.leader(), "", "it did not stand aside");
         world
             .until("it leads again", 3 * SECOND, || world.leader() == "replica-a")
@@ -286,7 +286,7 @@ fn waiting_for_an_effect_or_an_extender_for_ten_minutes_is_no_lack_of_progress()
         // Meanwhile the watch of nodes fills all the room there is, and is held back.
         for number in 0..590 {
             world.edit_node("n1", |node| {
-                node["metadata"]["labels"]["beat"] = number.to_string().into()
+                node["metadata"]["labels"]["beat"] = number.to_string().into();
             });
             world.pass(SECOND).await;
         }
