@@ -94,7 +94,7 @@ pub enum ElectorMessage {
     /// From an actor of the term, in answer to a probe.
     Alive(Respondent),
     /// From the cache, in answer to a probe: what the watch of each kind has shown so far.
-    Watching([(Kind, WatchCounts); Kind::ALL.len()]),
+    Watching(Box<[(Kind, WatchCounts)]>),
     /// From the supervisor: give leadership up. Answered with [`SupervisorMessage::TermOver`] when there is a term, and
     /// for a shutdown with [`SupervisorMessage::Released`] in the end.
     StepDown(StepDown),

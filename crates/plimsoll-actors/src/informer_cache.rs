@@ -273,8 +273,8 @@ impl InformerCacheState {
         self.permissions.note(kind, batch);
     }
 
-    fn watch_counts(&self) -> [(Kind, WatchCounts); Kind::ALL.len()] {
-        Kind::ALL.map(|kind| {
+    fn watch_counts(&self) -> Box<[(Kind, WatchCounts)]> {
+        let counts = Kind::ALL.map(|kind| {
             let pulse = self.watches.of(kind);
             let holding = self.holding(kind);
             let passed = |marks: &Marks| marks.of(kind).is_passed_by(holding);
@@ -287,7 +287,8 @@ impl InformerCacheState {
                 behind: !self.is_synced(kind) || !self.barriers.iter().all(|(marks, _)| passed(marks)),
             };
             (kind, counts)
-        })
+        });
+        Box::new(counts)
     }
 
     fn take_namespaces(&mut self, batch: WatchBatch<Namespace>, credit: &Credit) -> Result<(), HistoryBeganAnew> {

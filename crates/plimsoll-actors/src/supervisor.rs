@@ -1,6 +1,8 @@
 //! `Supervisor`: the root. It starts what lives as long as the process, starts and stops terms, restarts what may be
 //! restarted, and says when and how the process ends.
 
+mod cache;
+mod lifeline;
 mod restarts;
 mod warm;
 
@@ -17,6 +19,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+pub use self::lifeline::Lifeline;
 use self::restarts::Restarts;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::AuditReport;
@@ -168,21 +171,6 @@ impl Reconfigurer {
     }
 }
 
-/// Tells whether a replica still lives inside, from outside of its runtime if need be.
-#[derive(Clone)]
-pub struct Lifeline {
-    supervisor: Mailbox<SupervisorMessage>,
-}
-
-impl Lifeline {
-    /// Resolves when supervisor and elector have answered: with whether they are there at all.
-    pub async fn answers(&self) -> bool {
-        let (reply, answer) = oneshot::channel();
-        self.supervisor.tell(SupervisorMessage::Ping(reply));
-        answer.await.is_ok()
-    }
-}
-
 /// A running replica.
 pub struct RunningReplica {
     supervisor: Mailbox<SupervisorMessage>,
@@ -206,9 +194,7 @@ impl RunningReplica {
 
     /// A way to see whether it still lives.
     pub fn lifeline(&self) -> Lifeline {
-        Lifeline {
-            supervisor: self.supervisor.clone(),
-        }
+        Lifeline::of(self.supervisor.clone())
     }
 
     /// An audit of the pending pods, made now; nothing while this replica does not lead.
@@ -372,37 +358,9 @@ impl SupervisorState {
         Ok(())
     }
 
-    /// Every actor of the term is gone. The next one begins with a cache that is as good as it can be, which may be none yet.
-    async fn term_gone(&mut self, myself: &ActorRef<SupervisorMessage>) -> Result<(), ActorProcessingErr> {
-        self.term = None;
-        if self.replica.config.delay_cache_until_active {
-            self.stop_cache();
-        } else if self.cache_is_distrusted || self.cells.cache.is_none() {
-            self.stop_cache();
-            self.start_cache(myself).await?;
-        }
-        self.warm.elector.tell(ElectorMessage::TermEnded);
-        Ok(())
-    }
-
     fn resign(&self, resignation: Resignation, words: String) {
         let why = StepDown::Resign(resignation, words);
         self.warm.elector.tell(ElectorMessage::StepDown(why));
-    }
-
-    /// A cache has died, or what feeds it: its subscribers would never hear of what happened in between.
-    async fn cache_lost(
-        &mut self,
-        myself: &ActorRef<SupervisorMessage>,
-        resignation: Resignation,
-        words: String,
-    ) -> Result<(), ActorProcessingErr> {
-        self.resign(resignation, words);
-        if self.term.is_none() && !self.replica.config.delay_cache_until_active {
-            self.stop_cache();
-            return self.start_cache(myself).await;
-        }
-        Ok(())
     }
 
     fn reconfigure(&mut self, assembled: Arc<AssembledConfig>, note: String) {
@@ -447,26 +405,6 @@ impl SupervisorState {
                 mailbox.tell(SupervisorMessage::Drained);
             }
         });
-    }
-
-    async fn watch_ended(
-        &mut self,
-        myself: &ActorRef<SupervisorMessage>,
-        cache: u64,
-        kind: Kind,
-    ) -> Result<(), ActorProcessingErr> {
-        if cache != self.caches || self.cells.cache.is_none() || self.exit.is_none() {
-            return Ok(());
-        }
-        let words = format!("the watch of {} has died", kind.as_str());
-        tracing::error!("Starting the informer cache anew: {words}");
-        let now = self.now();
-        if self.restarts.book(now).is_err() {
-            self.end(myself, Exit::Failed(format!("watches keep dying: {words}")));
-            return Ok(());
-        }
-        self.cache_is_distrusted = true;
-        self.cache_lost(myself, Resignation::Watch, words).await
     }
 
     fn later(&self, wait: Duration, then: impl FnOnce() + Send + 'static) {

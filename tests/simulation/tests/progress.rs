@@ -111,7 +111,7 @@ fn alone_it_leads_again_after_one_lease_duration() {
             .until("the lease is released", NOTICED + SECOND, || world.leader().is_empty())
             .await;
         world.trace().lose_no_more();
-        world.pass(LEASE - SECOND).await;
+        world.pass(14 * SECOND).await;
         assert_eq!(world.leader(), "", "it did not stand aside");
         world
             .until("it leads again", 3 * SECOND, || world.leader() == "replica-a")
@@ -176,6 +176,47 @@ fn a_watch_that_opens_and_stays_silent_costs_its_replica_the_lease() {
         world.pass(900 * SECOND).await;
         assert_eq!(world.leader(), "replica-b");
         assert_eq!(resignations(&world, "replica-b"), []);
+        world.check();
+    });
+}
+
+#[test]
+fn a_watch_that_dies_costs_a_leader_the_lease_and_a_standby_its_cache() {
+    run(async {
+        let world = World::new(246);
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        let machines = ["replica-a", "replica-b"].map(|name| world.machine(name));
+        let mut replicas = Vec::new();
+        for machine in &machines {
+            replicas.push(world.start_on(machine, Setup::default()).await);
+            world.pass(5 * SECOND).await;
+        }
+        assert_eq!(world.leader(), "replica-a");
+        // At its next request, when the server has ended the stream: the standby first.
+        let ended = |replica: &str| {
+            let lines = world.trace().lines();
+            let told = |line: &String| line.contains(replica) && line.contains("WatchEnded") && line.contains("nodes");
+            lines.iter().any(told)
+        };
+        machines[1].link().panic_at("/api/v1/nodes");
+        world
+            .until("the standby's watch dies", 700 * SECOND, || ended("replica-b"))
+            .await;
+        world.pass(5 * SECOND).await;
+        assert_eq!(world.leader(), "replica-a");
+        machines[0].link().panic_at("/api/v1/nodes");
+        world
+            .until("the leader's watch dies", 700 * SECOND, || ended("replica-a"))
+            .await;
+        world
+            .until("the standby leads", TAKE_OVER, || world.leader() == "replica-b")
+            .await;
+        assert_eq!(resignations(&world, "replica-a"), [("watch", 1)]);
+        assert_eq!(resignations(&world, "replica-b"), []);
+        world.add_node(workload::node("n2", 1000, 8000, 110));
+        world.add_pod(workload::pod("a", 700, 10));
+        world.add_pod(workload::pod("b", 700, 10));
+        world.until_bound(2, 5 * SECOND).await;
         world.check();
     });
 }
@@ -245,7 +286,7 @@ fn waiting_for_an_effect_or_an_extender_for_ten_minutes_is_no_lack_of_progress()
         // Meanwhile the watch of nodes fills all the room there is, and is held back.
         for number in 0..590 {
             world.edit_node("n1", |node| {
-                node["metadata"]["labels"]["beat"] = number.to_string().into()
+                node["metadata"]["labels"]["beat"] = number.to_string().into();
             });
             world.pass(SECOND).await;
         }

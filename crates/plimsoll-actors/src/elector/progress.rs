@@ -255,7 +255,7 @@ impl Progress {
                     ask.push(*who);
                 }
                 Some(_) if moved => actor.silent_since = Some(self.awake),
-                Some(since) if self.awake - since >= self.patience => {
+                Some(since) if self.awake.saturating_sub(since) >= self.patience => {
                     let words = format!("{who} has shown no life for {} s", self.patience.as_secs());
                     return Look::Resign(who.resignation(), words);
                 }
@@ -271,7 +271,7 @@ impl Progress {
         let came_on = self.catching_up?;
         // Somebody has to change a role, and another replica has the same one.
         let forbidden = |watch: &Watch| watch.counts.forbidden && watch.counts.behind;
-        if self.watches.values().any(forbidden) || self.awake - came_on < CATCH_UP_PATIENCE {
+        if self.watches.values().any(forbidden) || self.awake.saturating_sub(came_on) < CATCH_UP_PATIENCE {
             return None;
         }
         let words = format!(
@@ -286,7 +286,7 @@ impl Progress {
         if self.catching_up.is_some() {
             return None;
         }
-        let stuck = |watch: &Watch| self.awake - watch.shown >= WATCH_PATIENCE;
+        let stuck = |watch: &Watch| self.awake.saturating_sub(watch.shown) >= WATCH_PATIENCE;
         let mut stuck = self.watches.iter().filter(|(_, watch)| stuck(watch)).peekable();
         stuck.peek()?;
         let kinds: Vec<_> = stuck.map(|(kind, _)| kind.as_str()).collect();

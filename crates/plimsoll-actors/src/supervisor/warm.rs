@@ -13,7 +13,7 @@ use rand_core::SeedableRng;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::TaskTracker;
 
-use super::{Restarts, STOP_GRACE, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
+use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
 use crate::assembled_config::AssembledConfig;
 use crate::elector::{Elector, ElectorArguments, ElectorMessage};
 use crate::event_recorder::{EventRecorder, EventRecorderArguments};
@@ -251,19 +251,6 @@ impl SupervisorState {
             }
         });
         Ok(())
-    }
-
-    /// Ends the cache and its watches, if there are any: what they hold is given back.
-    pub(super) fn stop_cache(&mut self) {
-        self.watching.cancel();
-        let Some(cache) = self.cells.cache.take() else { return };
-        cache.stop(None);
-        let number = self.caches;
-        self.cells.stopping.push((number, cache));
-        let mailbox = self.mailbox.clone();
-        self.later(STOP_GRACE, move || {
-            mailbox.tell(SupervisorMessage::CacheStuck(number));
-        });
     }
 
     /// `stream` tells the watches' random numbers apart.

@@ -152,7 +152,7 @@ impl TermState {
             self.failed = true;
             self.token.cancel();
             self.parts.supervisor.tell(SupervisorMessage::TermFailed {
-                resignation: end.resignation.unwrap_or(who.resignation()),
+                resignation: end.resignation.unwrap_or_else(|| who.resignation()),
                 reason: format!("{who} has died: {why}"),
             });
         }

@@ -32,20 +32,9 @@ impl Watchdog {
     pub(super) fn start(lifeline: Lifeline, bite: fn(&str)) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let (failed, told) = oneshot::channel();
-        let watching = async move {
-            match select(pin!(watch(lifeline)), told).await {
-                Either::Left(((), _)) => bite("nothing in it answers any more"),
-                Either::Right((Ok(()), _)) => {
-                    tokio::time::sleep(FAREWELL).await;
-                    bite("it has failed and does not end");
-                }
-                // The replica has ended in order, or whoever ran it gave it up.
-                Either::Right((Err(_), _)) => {}
-            }
-        };
         thread::Builder::new()
             .name("watchdog".to_owned())
-            .spawn(move || runtime.block_on(watching))?;
+            .spawn(move || runtime.block_on(guard(lifeline, told, bite)))?;
         Ok(Self { failed })
     }
 
@@ -56,11 +45,24 @@ impl Watchdog {
     }
 }
 
+async fn guard(lifeline: Lifeline, failed: oneshot::Receiver<()>, bite: fn(&str)) {
+    let watched = pin!(watch(async || lifeline.answers().await));
+    match select(watched, failed).await {
+        Either::Left(((), _)) => bite("nothing in it answers any more"),
+        Either::Right((Ok(()), _)) => {
+            tokio::time::sleep(FAREWELL).await;
+            bite("it has failed and does not end");
+        }
+        // The replica has ended in order, or whoever ran it gave it up.
+        Either::Right((Err(_), _)) => {}
+    }
+}
+
 /// Ends when answers fail to come.
-async fn watch(lifeline: Lifeline) {
+async fn watch(answers: impl AsyncFn() -> bool) {
     loop {
         tokio::time::sleep(INTERVAL).await;
-        let mut answer = pin!(lifeline.answers());
+        let mut answer = pin!(answers());
         let mut answered = None;
         for _ in 0..3 {
             answered = tokio::time::timeout(PATIENCE, &mut answer).await.ok();
@@ -81,4 +83,34 @@ async fn watch(lifeline: Lifeline) {
 pub(super) fn end_process(why: &str) {
     tracing::error!("Ending the process, because {why}; look for a plugin that does not return");
     std::process::exit(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_mins(10);
+
+    /// After how long it is noticed that no answers come; each takes so long.
+    async fn noticed(takes: Duration, is_there: bool) -> Option<Duration> {
+        let began = tokio::time::Instant::now();
+        let answers = async || {
+            tokio::time::sleep(takes).await;
+            is_there
+        };
+        let watched = tokio::time::timeout(LONG, watch(answers)).await;
+        watched.ok().map(|()| began.elapsed())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_that_do_not_come_are_noticed_and_late_ones_are_not_held_against_anybody() {
+        assert_eq!(noticed(LONG, true).await, Some(INTERVAL + 3 * PATIENCE));
+        assert_eq!(noticed(2 * PATIENCE + INTERVAL, true).await, None);
+        assert_eq!(noticed(Duration::ZERO, true).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_replica_that_has_ended_need_not_answer() {
+        assert_eq!(noticed(Duration::ZERO, false).await, None);
+    }
 }
