@@ -407,7 +407,10 @@ impl Actor for SchedulingCycle {
             CycleMessage::Tick => state.tick(now),
             CycleMessage::Audit(marker) => state.give_account(marker, now),
             CycleMessage::Restate(restatements) => state.take_truth(&restatements, now)?,
-            CycleMessage::Start => state.ready(),
+            CycleMessage::Start => {
+                state.adopt();
+                state.ready();
+            }
             CycleMessage::Drain(reply) => {
                 state.stopping = true;
                 state.draining = Some(reply);

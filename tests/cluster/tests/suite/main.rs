@@ -6,6 +6,7 @@ mod configuration;
 mod deployment;
 mod extenders;
 mod failover;
+mod fencing;
 mod helping_changes;
 mod measurement;
 mod outages;
