@@ -21,6 +21,7 @@ use hashbrown::HashMap;
 use plimsoll_client::{Clock, TermToken};
 use plimsoll_engine::{ClaimId, Engine, Notice, Step};
 use plimsoll_framework::{Effect, EffectReply};
+use plimsoll_model::guard::{Guard, holds};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{PoppedPod, Release};
 use plimsoll_telemetry::{AttemptResult, Metrics};
@@ -173,7 +174,7 @@ impl SchedulingCycleState {
     fn begin_waiting(&mut self, now: Moment) -> Result<(), ActorProcessingErr> {
         let Some(attempt) = self
             .waiting
-            .take_if(|attempt| attempt.popped.seq <= self.engine.applied())
+            .take_if(|attempt| attempt.popped.seq <= self.engine.applied() || !holds(Guard::SequenceCheck))
         else {
             return Ok(());
         };

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_model::Moment;
+use plimsoll_model::guard::{Guard, holds};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -100,7 +101,7 @@ impl TermToken {
 
     /// Whether a write may be handed to the connection now.
     pub fn may_write(&self, now: Moment) -> bool {
-        !self.is_cancelled() && now < self.deadline()
+        (!self.is_cancelled() && now < self.deadline()) || !holds(Guard::TokenCheck)
     }
 
     /// Registers a write that is about to be sent; none when the term does not allow it any more.

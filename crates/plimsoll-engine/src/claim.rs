@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compact_str::CompactString;
+use plimsoll_model::guard::{Guard, holds};
 use plimsoll_model::{Moment, Pod};
 
 /// Number of a claim; never used twice by one engine, so that a late answer cannot meet the wrong claim.
@@ -421,6 +422,9 @@ impl Claim {
             (ClaimState::Sent, ClaimInput::ExtenderFailed { message, .. }) => {
                 self.refusal = Some(message);
                 self.read_when_settled(now)
+            }
+            (ClaimState::Sent, ClaimInput::Unknown { .. }) if !holds(Guard::ClaimKeptOnUnknown) => {
+                self.end(Ending::Refused)
             }
             (ClaimState::Sent, ClaimInput::Unknown { .. }) if self.is_delegated() => {
                 self.refusal = Some("the extender's answer was lost".to_owned());

@@ -5,6 +5,7 @@
 //! Nothing here does I/O, reads a clock or draws random numbers.
 
 pub mod columns;
+pub mod guard;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 

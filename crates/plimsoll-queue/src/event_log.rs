@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::Seq;
+use plimsoll_model::guard::{Guard, holds};
 
 use crate::record::Record;
 use crate::worth::Happening;
@@ -94,7 +95,7 @@ impl EventLog {
 
     /// Keeps an event as long as an attempt under way may have to know it.
     pub(crate) fn record(&mut self, occurrence: Occurrence) {
-        if self.pops.is_empty() {
+        if self.pops.is_empty() || !holds(Guard::InFlightEvents) {
             return;
         }
         if self.events.len() == CAPACITY {

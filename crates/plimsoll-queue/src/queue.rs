@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use plimsoll_framework::{ClusterEvent, EventObjects, Plugin, Profile, ProfileIndex, QueueOrder, QueueSort};
+use plimsoll_model::guard::{Guard, holds};
 use plimsoll_model::{Labels, Moment, Pod, Seq, Uid};
 
 use self::retrying::Retries;
@@ -378,7 +379,7 @@ impl SchedulingQueue {
     fn replay(&mut self, slot: Slot, plugins: &PluginSet, mark: Option<u64>, judged_at: Seq) -> Worth {
         let record = &self.records[slot];
         // Never happens as long as the cycle applies changes up to the pop before it judges.
-        if judged_at < record.popped_seq {
+        if judged_at < record.popped_seq && holds(Guard::SequenceCheck) {
             return Worth::AfterBackoff;
         }
         if self.config.generic_workload && record.pod.spec.scheduling_group.is_some() {

@@ -74,6 +74,23 @@ pub fn reachable(package: &str) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
+/// The features with which `of` is compiled in a build of `package` alone.
+pub fn features(package: &str, of: &str) -> anyhow::Result<Vec<String>> {
+    let tree = cargo(&[
+        "tree",
+        "--package",
+        package,
+        "--edges=normal,build",
+        "--prefix=none",
+        "--format={p}|{f}",
+    ])?;
+    let is_of = |line: &&str| line.split(' ').next() == Some(of);
+    let line = tree.lines().find(is_of).with_context(|| format!("{of} is not built"))?;
+    let (_, features) = line.split_once('|').context("a line without features")?;
+    let features = features.trim_end_matches("(*)").trim().split(',');
+    Ok(features.filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
 fn cargo(args: &[&str]) -> anyhow::Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)

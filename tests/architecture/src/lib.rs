@@ -7,5 +7,5 @@
 mod crates;
 mod source;
 
-pub use crates::{CORE, Member, ROOMS, members, reachable, workspace_root};
+pub use crates::{CORE, Member, ROOMS, features, members, reachable, workspace_root};
 pub use source::{files, forbidden_in_core};

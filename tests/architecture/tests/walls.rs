@@ -1,6 +1,8 @@
 //! Each test is a wall. When one stands in the way, the design is what has to be changed first.
 
-use plimsoll_architecture::{CORE, Member, ROOMS, files, forbidden_in_core, members, reachable, workspace_root};
+use plimsoll_architecture::{
+    CORE, Member, ROOMS, features, files, forbidden_in_core, members, reachable, workspace_root,
+};
 
 /// What no core crate may reach: runtimes, networks, the Kubernetes client, the operating system, randomness. A name
 /// that ends in `-` stands for all that start with it.
@@ -98,6 +100,15 @@ fn the_core_reaches_no_runtime_network_or_randomness() -> anyhow::Result<()> {
             );
         }
     }
+    Ok(())
+}
+
+#[test]
+fn what_is_shipped_has_no_guard_that_can_be_broken() -> anyhow::Result<()> {
+    let breakable = |features: Vec<String>| features.iter().any(|name| name == "broken-guards");
+    assert!(!breakable(features("plimsoll", "plimsoll-model")?));
+    // The feature is still called that, and the simulation has it.
+    assert!(breakable(features("plimsoll-simulation", "plimsoll-model")?));
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use plimsoll_client::{
     StatefulSets, consistent_list, consistent_version, force_progress,
 };
 use plimsoll_model::ResourceVersion;
+use plimsoll_model::guard::{Guard, holds};
 use plimsoll_telemetry::HandOverStage;
 use tokio::sync::{mpsc, oneshot};
 
@@ -25,6 +26,9 @@ const BARRIER_RETRY: Duration = Duration::from_millis(500);
 /// Waits until the cache has everything that the API server held when this was called, for each kind by that kind's own
 /// versions. A quiet kind's watch would say so only once a minute, so a short second watch makes it.
 pub(super) async fn barrier(parts: TermParts) {
+    if !holds(Guard::Barrier) {
+        return;
+    }
     let begun = parts.clock.now();
     let Some(seen) = cached_versions(&parts).await else {
         return std::future::pending().await;
