@@ -163,6 +163,24 @@ fn client(config: &kube::Config, on_the_way: Option<Duration>) -> Result<kube::C
     if config.proxy_url.is_some() {
         return Err(ConnectError::Unsupported("a proxy-url in the kubeconfig"));
     }
+    let connector = connector(config, on_the_way);
+    let connector = connector.map_response(FencedStream::new as fn(_) -> _);
+    let connector = config
+        .rustls_https_connector_with_connector(connector)
+        .map_err(failed)?;
+    let connection = HyperClient::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .build(connector);
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .layer(config.extra_headers_layer().map_err(failed)?)
+        .option_layer(config.auth_layer().map_err(failed)?)
+        .map_err(BoxError::from)
+        .service(fenced(connection));
+    Ok(kube::Client::new(service, config.default_namespace.clone()))
+}
+
+fn connector(config: &kube::Config, on_the_way: Option<Duration>) -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.enforce_http(false);
     connector.set_nodelay(true);
@@ -178,20 +196,7 @@ fn client(config: &kube::Config, on_the_way: Option<Duration>) -> Result<kube::C
     connector.set_tcp_user_timeout(on_the_way);
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let _ = on_the_way;
-    let connector = connector.map_response(FencedStream::new as fn(_) -> _);
-    let connector = config
-        .rustls_https_connector_with_connector(connector)
-        .map_err(failed)?;
-    let connection = HyperClient::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
-        .build(connector);
-    let service = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .layer(config.extra_headers_layer().map_err(failed)?)
-        .option_layer(config.auth_layer().map_err(failed)?)
-        .map_err(BoxError::from)
-        .service(fenced(connection));
-    Ok(kube::Client::new(service, config.default_namespace.clone()))
+    connector
 }
 
 /// `plimsoll/0.1.0 (linux/amd64) scheduler`: the form of Kubernetes' own components, with Go's names of platforms.

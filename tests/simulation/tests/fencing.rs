@@ -1,11 +1,18 @@
 //! Each kind of write that a scheduler makes of pods: none is sent when another may lead, and none is left undecided when the
 //! lease is given away.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use plimsoll_actors::effects::{Gate, PerformEffect};
 use plimsoll_actors::supervisor::{Exit, RunningReplica};
 use plimsoll_apiserver::fault::{Action, Failure, Match, Rule, RuleId};
-use plimsoll_config::PodDisruptionBudgetPolicy;
+use plimsoll_config::{PluginRef, PodDisruptionBudgetPolicy};
+use plimsoll_framework::{CycleState, EffectReply, EffectRequest, Extensions, Plugin, PreBind, PreBindOutcome};
+use plimsoll_model::Pod;
 use plimsoll_simulation::world::{Machine, Setup, World};
 use plimsoll_simulation::{rules, run, workload};
 use serde_json::json;
@@ -249,4 +256,85 @@ fn what_is_sent_at_the_last_moment_and_applied_as_late_as_can_be_is_applied_befo
         assert!(sent[0] && !sent[sent.len() - 1], "{kind:?}: {sent:?}");
         assert!(sent.is_sorted_by(|a, b| a >= b), "{kind:?}: {sent:?}");
     }
+}
+
+/// Has work to do before each binding: two requests, five seconds apart.
+#[derive(Default)]
+struct Work {
+    sent: AtomicUsize,
+}
+
+impl Plugin for Work {
+    fn name(&self) -> &'static str {
+        "Work"
+    }
+}
+
+impl PreBind for Work {
+    fn pre_bind(&self, _: &Pod, _: &CycleState, _: &str) -> PreBindOutcome {
+        PreBindOutcome::Needs(Box::new(()))
+    }
+}
+
+/// Performs it.
+struct Worker(Arc<Work>);
+
+impl PerformEffect for Worker {
+    fn perform(&self, _: EffectRequest) -> BoxFuture<'static, EffectReply> {
+        futures::future::ready(Err("nobody gave leave to write".to_owned())).boxed()
+    }
+
+    fn perform_while(&self, _: EffectRequest, gate: Gate) -> BoxFuture<'static, EffectReply> {
+        let work = Arc::clone(&self.0);
+        async move {
+            for _ in 0..2 {
+                if !gate() {
+                    return Err("the term is over".to_owned());
+                }
+                work.sent.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(5 * SECOND).await;
+            }
+            let done: EffectReply = Ok(Box::new(()));
+            done
+        }
+        .boxed()
+    }
+}
+
+fn requests_of_work(asleep: Duration) -> usize {
+    run(async move {
+        let world = World::new(490);
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        let work = Arc::new(Work::default());
+        let mut setup = Setup::default();
+        let plugin = Arc::clone(&work);
+        setup.registry.add(
+            "Work",
+            move |_| Ok(Extensions::new().pre_bind(Arc::clone(&plugin) as _)),
+        );
+        setup
+            .profile
+            .plugins
+            .multi_point
+            .enabled
+            .push(PluginRef::new("Work", 0));
+        setup.effects.add("Work", Arc::new(Worker(Arc::clone(&work))));
+        let machine = world.machine("replica-a");
+        let _replica = world.start_on(&machine, setup).await;
+        world.pass(5 * SECOND).await;
+        world.add_pod(workload::pod("a", 100, 10));
+        let begun = || work.sent.load(Ordering::Relaxed) == 1;
+        world.until("the work has begun", 5 * SECOND, begun).await;
+        // Shortly before the second request, so that nothing else notices the loss of the lease first.
+        world.pass(Duration::from_millis(4_900)).await;
+        machine.clock().suspend(asleep);
+        world.pass(SECOND / 5).await;
+        work.sent.load(Ordering::Relaxed)
+    })
+}
+
+#[test]
+fn work_before_a_binding_makes_no_request_once_the_machine_wakes_past_its_lease() {
+    assert_eq!(requests_of_work(Duration::ZERO), 2, "nothing was to be sent");
+    assert_eq!(requests_of_work(20 * SECOND), 1, "sent after the deadline");
 }

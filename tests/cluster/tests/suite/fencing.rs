@@ -107,6 +107,7 @@ fn the_api_server_applies_nothing_whose_time_out_has_passed_however_late_it_gets
             let placed = WRITES[1..].iter().map(|write| pod(&about(*write, turn)).on("n1"));
             cluster.create_running_pods(placed).await?;
         }
+        cluster.allow_evictions().await?;
         let client = scheduler_client(cluster).await?;
         let gate = cluster.write_gate().await?;
         for write in WRITES {
@@ -114,11 +115,11 @@ fn the_api_server_applies_nothing_whose_time_out_has_passed_however_late_it_gets
             gate.close(write, &name);
             let pod = known(cluster, &name).await?;
             let outcome = make(&client, write, &pod).await;
+            let unknown = outcome.err().context("it was answered while it was held")?;
+            ensure!(unknown.starts_with("Unknown"), "{write:?}: {unknown}");
             // The gate still holds it: by now the time-out has passed.
             gate.arrival(write, &name).await?;
             gate.open(write, &name);
-            let unknown = outcome.err().context("it was answered while it was held")?;
-            ensure!(unknown.starts_with("Unknown"), "{write:?}: {unknown}");
         }
         // What comes later has been through the same gate, and is applied.
         for write in WRITES {
