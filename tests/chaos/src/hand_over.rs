@@ -1,0 +1,197 @@
+//! How long it takes until another replica binds.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::Kind;
+use crate::ledger::Ledger;
+
+/// One change of leaders.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HandOver {
+    /// The last fault before the lease changed hands; `None` when nothing had been done.
+    pub cause: Option<Kind>,
+    /// From the fault until the lease names the next leader, in seconds.
+    pub fault_to_lease: Option<f64>,
+    /// From then until its first Binding is answered; `None` when it bound nothing before the next change.
+    pub lease_to_bind: Option<f64>,
+    /// The new leader's own measurements since it won, in seconds, by stage.
+    #[serde(default)]
+    pub stages: BTreeMap<String, f64>,
+    /// Which replica leads then, by its audit group.
+    #[serde(default)]
+    pub group: String,
+}
+
+impl HandOver {
+    /// From the fault to the first Binding, in seconds.
+    pub fn total(&self) -> Option<f64> {
+        Some(self.fault_to_lease? + self.lease_to_bind?)
+    }
+}
+
+/// When something was done to the control plane or a replica.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blow {
+    pub(crate) kind: Kind,
+    /// In microseconds since 1970.
+    pub(crate) at: i64,
+}
+
+/// The changes of leaders of a round, the first leader of which was `leader`.
+pub(crate) fn hand_overs(ledger: &Ledger, mut leader: String, blows: &[Blow]) -> Vec<HandOver> {
+    let mut taken: Vec<(String, i64)> = Vec::new();
+    for write in ledger.lease_writes.iter().filter(|write| !write.holder.is_empty()) {
+        if write.group != leader {
+            leader.clone_from(&write.group);
+            taken.push((write.group.clone(), write.at));
+        }
+    }
+    let ends = taken.iter().skip(1).map(|(_, at)| *at).chain([i64::MAX]);
+    let each = taken.iter().zip(ends);
+    each.map(|((group, at), end)| {
+        let blow = blows.iter().rev().find(|blow| blow.at <= *at);
+        let of_theirs = |bound: &&crate::ledger::Bound| bound.group == *group && (*at..end).contains(&bound.at);
+        let first = ledger.bound.iter().find(of_theirs);
+        HandOver {
+            cause: blow.map(|blow| blow.kind),
+            fault_to_lease: blow.map(|blow| seconds(at - blow.at)),
+            lease_to_bind: first.map(|bound| seconds(bound.at - at)),
+            stages: BTreeMap::new(),
+            group: group.clone(),
+        }
+    })
+    .collect()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few seconds")]
+fn seconds(microseconds: i64) -> f64 {
+    microseconds as f64 / 1e6
+}
+
+/// Counts of times in steps that grow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// Sorted.
+    times: Vec<f64>,
+}
+
+/// Upper ends of the steps, in seconds.
+const STEPS: [f64; 14] = [0.1, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 7.5, 10.0, 20.0];
+
+/// The longest bar, in characters.
+const BAR: usize = 50;
+
+impl Histogram {
+    /// From times in seconds, in any order.
+    pub fn new(times: impl IntoIterator<Item = f64>) -> Self {
+        let mut times: Vec<f64> = times.into_iter().collect();
+        times.sort_by(f64::total_cmp);
+        Self { times }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.times.len()
+    }
+
+    /// The time that so many in a hundred do not exceed.
+    pub fn percentile(&self, of_hundred: usize) -> Option<f64> {
+        let last = self.times.len().checked_sub(1)?;
+        let place = (self.times.len() * of_hundred).div_ceil(100).saturating_sub(1);
+        self.times.get(place.min(last)).copied()
+    }
+
+    /// Upper ends in seconds and how many are below, above the step before; the last step has no end.
+    pub fn steps(&self) -> Vec<(Option<f64>, usize)> {
+        let mut low = f64::NEG_INFINITY;
+        let mut steps = Vec::new();
+        for high in STEPS.into_iter().map(Some).chain([None]) {
+            let end = high.unwrap_or(f64::INFINITY);
+            let within = self.times.iter().filter(|time| low < **time && **time <= end);
+            steps.push((high, within.count()));
+            low = end;
+        }
+        steps
+    }
+
+    /// A line per step, without the empty ones at both ends.
+    pub fn draw(&self) -> String {
+        let steps = self.steps();
+        let used = |(_, count): &(Option<f64>, usize)| *count > 0;
+        let (Some(first), Some(last)) = (steps.iter().position(used), steps.iter().rposition(used)) else {
+            return "none\n".to_owned();
+        };
+        let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
+        let line = |(end, count): &(Option<f64>, usize)| {
+            let end = end.map_or_else(|| "    more".to_owned(), |end| format!("≤{end:5.2} s"));
+            let bar = "#".repeat((count * BAR).div_ceil(most));
+            format!("{end} {count:5} {bar}\n")
+        };
+        steps[first..=last].iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_controlplane::{Answered, Asked, Request};
+
+    use super::*;
+
+    fn write(group: &str, asked: Asked, at: i64) -> Request {
+        Request {
+            id: format!("{group}-{at}"),
+            asked,
+            namespace: "n".to_owned(),
+            name: at.to_string(),
+            uid: at.to_string(),
+            group: group.to_owned(),
+            received: at,
+            answered: Some(Answered {
+                code: 201,
+                at,
+                revision: None,
+            }),
+        }
+    }
+
+    #[test]
+    fn a_hand_over_lasts_from_the_fault_over_the_lease_to_the_first_binding() {
+        let lease = |group, at| write(group, Asked::Lease(format!("host_{group}")), at);
+        let bind = |group, at| write(group, Asked::Bind("n1".to_owned()), at);
+        let mut ledger = Ledger::default();
+        ledger.take(vec![
+            lease("replica-1", 1_000_000),
+            bind("replica-1", 1_100_000),
+            lease("replica-2", 5_000_000),
+            bind("replica-2", 5_250_000),
+            bind("replica-2", 5_500_000),
+            lease("replica-3", 9_000_000),
+        ]);
+        let blows = [Blow {
+            kind: Kind::LeaderKilled,
+            at: 2_000_000,
+        }];
+        let found = hand_overs(&ledger, "replica-1".to_owned(), &blows);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].cause, Some(Kind::LeaderKilled));
+        assert_eq!(found[0].total(), Some(3.25));
+        assert_eq!((found[1].lease_to_bind, found[1].total()), (None, None));
+        assert!(hand_overs(&ledger, "replica-1".to_owned(), &[])[0].cause.is_none());
+    }
+
+    #[test]
+    fn a_histogram_counts_each_time_once() {
+        let histogram = Histogram::new([3.2, 0.05, 3.5, 99.0]);
+        assert_eq!(histogram.steps().iter().map(|(_, count)| count).sum::<usize>(), 4);
+        assert_eq!(histogram.percentile(50), Some(3.2));
+        assert_eq!(histogram.percentile(100), Some(99.0));
+        let lines = histogram.draw();
+        assert!(
+            lines.starts_with("≤ 0.10 s     1 #") && lines.contains("≤ 3.50 s     2 #"),
+            "{lines}"
+        );
+        assert_eq!(Histogram::default().draw(), "none\n");
+    }
+}
