@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use futures::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use plimsoll_cluster::fixtures::{NodeFixture, PodFixture, node, pod};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -183,6 +184,47 @@ impl Clients {
             .create(&PostParams::default(), &fixture(number).build())
             .await?;
         Ok(())
+    }
+}
+
+/// Pods made at once. It must be made inside a Tokio runtime.
+#[derive(Debug)]
+pub(crate) struct Burst(JoinSet<()>);
+
+/// What tells them from others.
+const BURST: &str = "burst";
+
+impl Burst {
+    /// Makes so many, and takes those of earlier bursts away.
+    pub(crate) fn start(client: &kube::Client, count: u64) -> Self {
+        let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+        let mut making = JoinSet::new();
+        making.spawn(async move {
+            let earlier = ListParams::default().labels(&format!("{BURST}=true"));
+            let at_once = DeleteParams::default().grace_period(0);
+            let _ = tokio::time::timeout(PATIENCE, pods.delete_collection(&at_once, &earlier)).await;
+            let make = |_| {
+                let mut object = pod("").cpu("20m").label(BURST, "true").build();
+                object.metadata.name = None;
+                object.metadata.generate_name = Some(format!("{BURST}-"));
+                let pods = &pods;
+                async move {
+                    // Some may fail, or be made although nobody says so.
+                    let _ = tokio::time::timeout(PATIENCE, pods.create(&PostParams::default(), &object)).await;
+                }
+            };
+            futures::stream::iter(0..count)
+                .map(make)
+                .buffer_unordered(8)
+                .collect::<()>()
+                .await;
+        });
+        Self(making)
+    }
+
+    /// Waits until all are made, or given up.
+    pub(crate) async fn made(mut self) {
+        while self.0.join_next().await.is_some() {}
     }
 }
 

@@ -142,6 +142,10 @@ pub struct Plan {
     pub after: u64,
     /// One, or two that overlap.
     pub faults: Vec<Fault>,
+    /// Pods made at once just before the first fault, so that writes are under way when it comes.
+    pub burst: u64,
+    /// How long before, in milliseconds.
+    pub burst_lead: u64,
     /// For each replica, whether new connections avoid an API server that cannot be reached.
     pub avoids: [bool; 3],
 }
@@ -161,6 +165,8 @@ impl Plan {
             after: dice.between(200, 1000),
             faults,
             avoids: std::array::from_fn(|_| dice.percent(50)),
+            burst: [0, 15, 30][dice.place(3)],
+            burst_lead: dice.between(10, 200),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How long it takes until another replica binds.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -32,26 +33,31 @@ impl HandOver {
 }
 
 /// When something was done to the control plane or a replica.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Blow {
     pub(crate) kind: Kind,
+    /// The audit group of the replica that it hit, if it was one.
+    pub(crate) hit: Option<String>,
     /// In microseconds since 1970.
     pub(crate) at: i64,
 }
 
 /// The changes of leaders of a round, the first leader of which was `leader`.
 pub(crate) fn hand_overs(ledger: &Ledger, mut leader: String, blows: &[Blow]) -> Vec<HandOver> {
-    let mut taken: Vec<(String, i64)> = Vec::new();
+    let mut taken: Vec<(String, String, i64)> = Vec::new();
     for write in ledger.lease_writes.iter().filter(|write| !write.holder.is_empty()) {
         if write.group != leader {
-            leader.clone_from(&write.group);
-            taken.push((write.group.clone(), write.at));
+            let old = std::mem::replace(&mut leader, write.group.clone());
+            taken.push((old, write.group.clone(), write.at));
         }
     }
-    let ends = taken.iter().skip(1).map(|(_, at)| *at).chain([i64::MAX]);
+    let ends = taken.iter().skip(1).map(|(_, _, at)| *at).chain([i64::MAX]);
     let each = taken.iter().zip(ends);
-    each.map(|((group, at), end)| {
-        let blow = blows.iter().rev().find(|blow| blow.at <= *at);
+    each.map(|((old, group, at), end)| {
+        let before = || blows.iter().rev().filter(|blow| blow.at <= *at);
+        let blow = before()
+            .find(|blow| blow.hit.as_ref() == Some(old))
+            .or_else(|| before().next());
         let of_theirs = |bound: &&crate::ledger::Bound| bound.group == *group && (*at..end).contains(&bound.at);
         let first = ledger.bound.iter().find(of_theirs);
         HandOver {
@@ -71,7 +77,7 @@ fn seconds(microseconds: i64) -> f64 {
 }
 
 /// Counts of times in steps that grow.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     /// Sorted.
     times: Vec<f64>,
@@ -116,20 +122,59 @@ impl Histogram {
         steps
     }
 
-    /// A line per step, without the empty ones at both ends.
-    pub fn draw(&self) -> String {
-        let steps = self.steps();
-        let used = |(_, count): &(Option<f64>, usize)| *count > 0;
-        let (Some(first), Some(last)) = (steps.iter().position(used), steps.iter().rposition(used)) else {
-            return "none\n".to_owned();
+    /// What there is to say of it.
+    pub fn summary(&self) -> Summary {
+        let step = |(up_to, count)| Step { up_to, count };
+        Summary {
+            count: self.count(),
+            median: self.percentile(50),
+            ninety: self.percentile(90),
+            longest: self.percentile(100),
+            steps: self.steps().into_iter().map(step).collect(),
+        }
+    }
+}
+
+/// A histogram, written down.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// How many times there are.
+    pub count: usize,
+    /// Half of them are not longer, in seconds.
+    pub median: Option<f64>,
+    /// Nor are ninety in a hundred longer than this.
+    pub ninety: Option<f64>,
+    /// The longest.
+    pub longest: Option<f64>,
+    /// From the shortest on.
+    pub steps: Vec<Step>,
+}
+
+/// Some of the times of a histogram.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// Not longer than this, in seconds, but longer than those of the step before; `None` for all that are.
+    pub up_to: Option<f64>,
+    /// How many.
+    pub count: usize,
+}
+
+/// A line per step, without the empty ones at both ends.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let used = |step: &Step| step.count > 0;
+        let (first, last) = (self.steps.iter().position(used), self.steps.iter().rposition(used));
+        let Some((first, last)) = first.zip(last) else {
+            return writeln!(f, "None.");
         };
-        let most = steps.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
-        let line = |(end, count): &(Option<f64>, usize)| {
-            let end = end.map_or_else(|| "    more".to_owned(), |end| format!("≤{end:5.2} s"));
+        let most = self.steps.iter().map(|step| step.count).max().unwrap_or(1).max(1);
+        writeln!(f, "```text")?;
+        for Step { up_to, count } in &self.steps[first..=last] {
+            let end = up_to.map_or_else(|| "    more".to_owned(), |end| format!("≤{end:5.2} s"));
             let bar = "#".repeat((count * BAR).div_ceil(most));
-            format!("{end} {count:5} {bar}\n")
-        };
-        steps[first..=last].iter().map(line).collect()
+            writeln!(f, "{}", format!("{end} {count:5} {bar}").trim_end())?;
+        }
+        writeln!(f, "```")
     }
 }
 
@@ -169,14 +214,20 @@ mod tests {
             bind("replica-2", 5_500_000),
             lease("replica-3", 9_000_000),
         ]);
-        let blows = [Blow {
-            kind: Kind::LeaderKilled,
-            at: 2_000_000,
-        }];
+        let blow = |kind, hit: Option<&str>, at| Blow {
+            kind,
+            hit: hit.map(str::to_owned),
+            at,
+        };
+        let blows = [
+            blow(Kind::LeaderKilled, Some("replica-1"), 2_000_000),
+            blow(Kind::ServerKilled, None, 2_500_000),
+        ];
         let found = hand_overs(&ledger, "replica-1".to_owned(), &blows);
         assert_eq!(found.len(), 2);
         assert_eq!(found[0].cause, Some(Kind::LeaderKilled));
         assert_eq!(found[0].total(), Some(3.25));
+        assert_eq!(found[1].cause, Some(Kind::ServerKilled));
         assert_eq!((found[1].lease_to_bind, found[1].total()), (None, None));
         assert!(hand_overs(&ledger, "replica-1".to_owned(), &[])[0].cause.is_none());
     }
@@ -187,11 +238,9 @@ mod tests {
         assert_eq!(histogram.steps().iter().map(|(_, count)| count).sum::<usize>(), 4);
         assert_eq!(histogram.percentile(50), Some(3.2));
         assert_eq!(histogram.percentile(100), Some(99.0));
-        let lines = histogram.draw();
-        assert!(
-            lines.starts_with("≤ 0.10 s     1 #") && lines.contains("≤ 3.50 s     2 #"),
-            "{lines}"
-        );
-        assert_eq!(Histogram::default().draw(), "none\n");
+        let lines = histogram.summary().to_string();
+        assert!(lines.starts_with("```text\n≤ 0.10 s     1 #"), "{lines}");
+        assert!(lines.contains("≤ 3.50 s     2 #"), "{lines}");
+        assert_eq!(Histogram::default().summary().to_string(), "None.\n");
     }
 }

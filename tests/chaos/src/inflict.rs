@@ -7,9 +7,10 @@ use k8s_openapi::jiff::Timestamp;
 use plimsoll_controlplane::{Balance, Cut};
 use tokio::time::Instant;
 
+use crate::churn::Burst;
 use crate::fault::{Fault, Kind, Plan};
 use crate::hand_over::Blow;
-use crate::scene::{SEATS, Scene};
+use crate::scene::{SEATS, Scene, Seat};
 
 /// For a replica to end after SIGTERM: writes under way must be decided before.
 const END: Duration = Duration::from_mins(1);
@@ -34,6 +35,8 @@ pub(crate) async fn carry_out(scene: &mut Scene, plan: &Plan) -> anyhow::Result<
             .balance(if avoids { Balance::Working } else { Balance::RoundRobin });
     }
     let (mut blows, mut mends) = (Vec::new(), Vec::new());
+    let burst = Burst::start(&scene.client, plan.burst);
+    tokio::time::sleep(Duration::from_millis(plan.burst_lead)).await;
     for fault in &plan.faults {
         let begun = Instant::now();
         Box::pin(begin(scene, fault, &mut blows, &mut mends)).await?;
@@ -47,8 +50,10 @@ pub(crate) async fn carry_out(scene: &mut Scene, plan: &Plan) -> anyhow::Result<
         }
         Box::pin(end(scene, &mend)).await?;
     }
+    burst.made().await;
     for seat in &mut scene.seats {
         seat.busy = false;
+        seat.paused = false;
     }
     Ok(blows)
 }
@@ -64,27 +69,30 @@ fn mends_due(mends: &mut Mends, due: Instant) {
 
 async fn begin(scene: &mut Scene, fault: &Fault, blows: &mut Vec<Blow>, mends: &mut Mends) -> anyhow::Result<()> {
     let seat = target(scene, fault.kind);
-    let mut strike = || {
+    let mut strike = |hit: Option<&Seat>| {
+        let replica = hit.and_then(|seat| seat.replica.as_ref());
         blows.push(Blow {
             kind: fault.kind,
+            hit: replica.map(|replica| replica.user.group.clone()),
             at: Timestamp::now().as_microsecond(),
         });
     };
     let mend = match fault.kind {
         Kind::ServerKilled => {
-            strike();
+            strike(None);
             scene.control_plane.stop_server_at(fault.server)?;
             Mend::Server(fault.server)
         }
         Kind::EtcdRestarted => {
-            strike();
+            strike(None);
             scene.control_plane.stop_etcd()?;
             Mend::Etcd
         }
         Kind::RollingUpgrade => {
             for seat in 0..SEATS {
-                if !scene.seats[seat].busy {
-                    strike();
+                let at = &scene.seats[seat];
+                if !at.paused && at.replica.is_some() {
+                    strike(Some(at));
                     Box::pin(replace(scene, seat)).await?;
                 }
             }
@@ -94,7 +102,7 @@ async fn begin(scene: &mut Scene, fault: &Fault, blows: &mut Vec<Blow>, mends: &
             // Whatever else was done may have left nobody to do this to.
             let Some(seat) = seat else { return Ok(()) };
             scene.seats[seat].busy = true;
-            strike();
+            strike(Some(&scene.seats[seat]));
             Box::pin(begin_at(scene, kind, fault, seat)).await?
         }
     };
@@ -109,6 +117,7 @@ async fn begin_at(scene: &mut Scene, kind: Kind, fault: &Fault, seat: usize) -> 
         Kind::LeaderPausedShortly | Kind::LeaderPausedLong => {
             if let Some(replica) = &at.replica {
                 replica.process.suspend()?;
+                at.paused = true;
             }
             Mend::Resume(seat)
         }

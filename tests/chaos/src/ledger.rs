@@ -26,6 +26,9 @@ pub(crate) struct Bound {
     pub(crate) at: i64,
 }
 
+/// For so many rounds an unanswered request may still take effect: longer than an API server works on any.
+const UNANSWERED: u64 = 20;
+
 /// Requests by what they are about.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -54,7 +57,10 @@ impl Ledger {
         self.bound.clear();
         let round = self.round;
         for requests in self.by_pod.values_mut() {
-            requests.retain(|_, kept| kept.request.answered.is_none() || kept.round + 1 >= round);
+            requests.retain(|_, kept| {
+                let rounds = if kept.request.answered.is_some() { 1 } else { UNANSWERED };
+                kept.round + rounds >= round
+            });
         }
         self.by_pod.retain(|_, requests| !requests.is_empty());
     }
@@ -118,10 +124,11 @@ impl Ledger {
             .filter(move |request| request.uid.is_empty() || request.uid == uid)
     }
 
-    /// How many requests have no answer.
+    /// How many requests of this round have no answer.
     pub(crate) fn unanswered(&self) -> usize {
         let kept = self.by_pod.values().flat_map(BTreeMap::values);
-        kept.filter(|kept| kept.request.answered.is_none()).count()
+        kept.filter(|kept| kept.round == self.round && kept.request.answered.is_none())
+            .count()
     }
 }
 

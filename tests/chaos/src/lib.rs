@@ -25,6 +25,6 @@ mod settle;
 
 pub use campaign::{Options, run};
 pub use fault::{Fault, Kind, Plan};
-pub use hand_over::{HandOver, Histogram};
+pub use hand_over::{HandOver, Histogram, Step, Summary};
 pub use lease::LeaseTimes;
 pub use record::{Campaign, RoundRecord, Session};

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::fault::Kind;
-use crate::hand_over::{HandOver, Histogram};
+use crate::hand_over::{HandOver, Histogram, Summary};
 use crate::lease::LeaseTimes;
 use crate::record::{Campaign, RoundRecord, Session, replace};
 
@@ -52,11 +52,11 @@ struct FaultRow {
 /// Histograms of hand-overs, by their parts.
 #[derive(Debug, Serialize)]
 struct Times {
-    total: Histogram,
-    fault_to_lease: Histogram,
-    lease_to_bind: Histogram,
+    total: Summary,
+    fault_to_lease: Summary,
+    lease_to_bind: Summary,
     /// What the new leaders measured themselves.
-    stages: BTreeMap<String, Histogram>,
+    stages: BTreeMap<String, Summary>,
     /// Changes of leaders without a fault before.
     unprovoked: usize,
 }
@@ -170,25 +170,25 @@ impl FaultRow {
 impl Times {
     fn new(rounds: &[RoundRecord], lease: LeaseTimes) -> Self {
         let all: Vec<&HandOver> = at(rounds, lease).flat_map(|round| &round.hand_overs).collect();
-        let histogram = |of: fn(&HandOver) -> Option<f64>| Histogram::new(all.iter().filter_map(|one| of(one)));
+        let summary = |of: fn(&HandOver) -> Option<f64>| Histogram::new(all.iter().filter_map(|one| of(one))).summary();
         let mut stages: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for (stage, seconds) in all.iter().flat_map(|one| &one.stages) {
             stages.entry(stage.clone()).or_default().push(*seconds);
         }
         Self {
-            total: histogram(HandOver::total),
-            fault_to_lease: histogram(|one| one.fault_to_lease),
-            lease_to_bind: histogram(|one| one.lease_to_bind),
+            total: summary(HandOver::total),
+            fault_to_lease: summary(|one| one.fault_to_lease),
+            lease_to_bind: summary(|one| one.lease_to_bind),
             stages: stages
                 .into_iter()
-                .map(|(stage, times)| (stage, Histogram::new(times)))
+                .map(|(stage, times)| (stage, Histogram::new(times).summary()))
                 .collect(),
             unprovoked: all.iter().filter(|one| one.cause.is_none()).count(),
         }
     }
 
     fn write_text(&self, lease: &str, to: &mut String) -> std::fmt::Result {
-        if self.lease_to_bind.count() == 0 {
+        if self.lease_to_bind.count == 0 {
             return Ok(());
         }
         writeln!(to, "\n## Hand-overs with {lease}\n")?;
@@ -203,20 +203,11 @@ impl Times {
             ),
             ("from then to its first bind", &self.lease_to_bind),
         ];
-        for (what, histogram) in parts {
-            writeln!(
-                to,
-                "{}, {what}:\n\n```text\n{}```\n",
-                histogram.count(),
-                histogram.draw()
-            )?;
+        for (what, summary) in parts {
+            writeln!(to, "{}, {what}:\n\n{summary}", summary.count)?;
         }
-        for (stage, histogram) in &self.stages {
-            writeln!(
-                to,
-                "`{stage}` since the lease was won:\n\n```text\n{}```\n",
-                histogram.draw()
-            )?;
+        for (stage, summary) in &self.stages {
+            writeln!(to, "`{stage}` since the lease was won:\n\n{summary}")?;
         }
         Ok(())
     }

@@ -33,6 +33,8 @@ pub(crate) struct Seat {
     pub(crate) replica: Option<Replica>,
     /// Something was done to it that is not mended yet.
     pub(crate) busy: bool,
+    /// It stands still.
+    pub(crate) paused: bool,
 }
 
 /// Everything that takes part.
@@ -77,6 +79,7 @@ impl Scene {
                 proxy: Proxy::start(ports.clone(), Balance::RoundRobin).await?,
                 replica: None,
                 busy: false,
+                paused: false,
             });
         }
         let mut scene = Self {

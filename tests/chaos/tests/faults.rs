@@ -13,7 +13,7 @@ fn rounds() -> u64 {
         faults += Plan::draw(SEED, *round, LeaseTimes::Quick).faults.len();
         faults >= FAULTS
     };
-    (0..).find(enough).map_or(0, |last| last + 1)
+    (0..FAULTS as u64).find(enough).map_or(0, |last| last + 1)
 }
 
 #[test]
