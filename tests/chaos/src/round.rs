@@ -40,7 +40,10 @@ pub(crate) async fn play(scene: &mut Scene, number: u64, plan: Plan) -> anyhow::
     tokio::time::sleep_until(begun + LEAST).await;
     scene.churn.pause().await;
     churn::restore_nodes(&scene.client, LIMIT).await?;
-    violations.extend(settle::settle(scene).await?);
+    let rest = Instant::now();
+    let settled = settle::settle(scene).await?;
+    let settling = rest.elapsed().as_secs_f64();
+    violations.extend(settled.violations);
     violations.extend(settle::audited(scene).await?);
 
     let etcd = scene.control_plane.etcd().client();
@@ -62,6 +65,8 @@ pub(crate) async fn play(scene: &mut Scene, number: u64, plan: Plan) -> anyhow::
         unattributed: findings.unattributed,
         unanswered: scene.ledger.unanswered() as u64,
         seconds: begun.elapsed().as_secs_f64(),
+        settling,
+        slow: settled.slow,
         violations,
         kept: None,
     })

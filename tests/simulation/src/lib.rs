@@ -6,9 +6,12 @@
 pub mod chaos;
 pub mod invariants;
 pub mod link;
+pub mod post;
 pub mod rules;
 pub mod slow_plugins;
+pub mod terms;
 pub mod trace;
+pub mod wire;
 pub mod workload;
 pub mod world;
 
