@@ -4,6 +4,7 @@
 //! the same placements. What must always hold is read from the API server's own history, never from a scheduler.
 
 pub mod chaos;
+pub mod coordinator;
 pub mod invariants;
 pub mod link;
 pub mod post;
