@@ -8,11 +8,12 @@ mod request;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use plimsoll_client::{ApiClient, Clock, EventType, TermToken, seconds_text};
 use plimsoll_engine::PreemptionPlan;
-use plimsoll_model::{Moment, Timestamp, Uid};
+use plimsoll_model::{Moment, Pod, Timestamp, Uid};
 use plimsoll_queue::Release;
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -21,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::numbers::Numbers;
-use self::preemptions::{Ending, Preemptions, Said};
+use self::preemptions::{Ending, Over, Preemptions, Said};
 use crate::alarm::Alarm;
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
@@ -53,6 +54,13 @@ pub enum EvictorMessage {
         /// The preemptor's trace.
         trace: TraceContext,
     },
+    /// From the cycle, before its first pod: an earlier leader has told these victims to go.
+    Adopt {
+        /// Who waits for whom.
+        plan: Box<PreemptionPlan>,
+        /// As in [`EvictorMessage::Preempt`].
+        number: u64,
+    },
     /// From the cycle: what its columns show of pods that preemptions have to do with, in order.
     Seen(Vec<Sight>),
     /// From a task of its own: exactly one for each request.
@@ -82,6 +90,10 @@ impl Summary for EvictorMessage {
                     "Preempt {preemptor} node={node} victims={} rejected={rejected}",
                     victims.join(",")
                 )
+            }
+            Self::Adopt { plan, .. } => {
+                let (preemptor, node, victims) = (&plan.preemptor.name, &plan.node, plan.victims.len());
+                format!("Adopt {preemptor} node={node} victims={victims}")
             }
             Self::Seen(sights) => format!("Seen {}", sights.len()),
             Self::Answered { uid, answer, .. } => match answer.as_ref() {
@@ -122,7 +134,8 @@ pub struct EvictorArguments {
 ///
 /// **Its end.** Preemptions end with their term: what has not been sent is not sent, since the token does not allow it, and
 /// nothing is remembered. The next leader knows a nomination from the pod's status, and a victim on its way out from its
-/// `DisruptionTarget` condition; a victim that was only marked is an ordinary pod to it.
+/// `DisruptionTarget` condition; where it finds both it goes on waiting for the victim's end. A victim that was only marked is
+/// an ordinary pod to it.
 pub struct EvictorState {
     preemptions: Preemptions,
     numbers: Numbers,
@@ -153,69 +166,80 @@ impl EvictorState {
                     preemptor,
                     node,
                     in_memory,
-                } => {
-                    tracing::info!(preemptor = %preemptor.name, victim = %victim.name, %node, "Preemptor Pod preempted victim Pod");
-                    let suffix = if in_memory { " (in kube-scheduler memory)." } else { "" };
-                    let note = format!("Preempted by pod {} on node {node}{suffix}", preemptor.uid);
-                    let wall = self.parts.clock.wall();
-                    let event = PodEvent::about(&victim, EventType::Normal, "Preempted", "Preempting", note, wall);
-                    self.parts.recorder.tell(RecorderMessage::Pod {
-                        event: Box::new(event.because_of(&preemptor)),
-                        trace: TraceContext::of(&victim.uid),
-                        token: Arc::clone(&self.parts.token),
-                    });
-                }
+                } => self.tell_of_victim(&victim, &preemptor, &node, in_memory),
                 Said::Executed {
                     preemptor,
-                    asynchronous,
+                    asynchronous: true,
                     result,
                     took,
+                } => self.count_execution(&preemptor, result.is_ok(), took),
+                Said::Executed {
+                    preemptor,
+                    asynchronous: false,
+                    result,
+                    ..
                 } => {
-                    if asynchronous {
-                        let told = if result.is_ok() { "success" } else { "error" };
-                        tracing::info!(
-                            preemptor = preemptor.as_str(),
-                            result = told,
-                            "Async Preemption finished completely"
-                        );
-                        self.parts.metrics.preemption().executed(result.is_ok(), took);
-                    } else {
-                        let trace = TraceContext::of(&preemptor);
-                        self.parts.cycle.tell(CycleMessage::PreemptionExecuted {
-                            preemptor,
-                            result,
-                            trace,
-                        });
-                    }
+                    let trace = TraceContext::of(&preemptor);
+                    self.parts.cycle.tell(CycleMessage::PreemptionExecuted {
+                        preemptor,
+                        result,
+                        trace,
+                    });
                 }
                 Said::Going(preemptor) => {
                     let plan = self.numbers.of(&preemptor);
                     self.parts.cycle.tell(CycleMessage::VictimsGoing { preemptor, plan });
                 }
-                Said::Over {
-                    preemptor,
-                    asynchronous,
-                    ending,
-                    named,
-                    spared,
-                } => {
-                    self.parts.metrics.preemption().ended(ending.as_str());
-                    let release = match ending {
-                        Ending::Failed if asynchronous => Some(Release::AtOnce),
-                        Ending::Done | Ending::NotNeeded => Some(Release::AfterBackoff),
-                        Ending::Failed | Ending::Replaced => None,
-                    };
-                    let plan = self.numbers.end(&preemptor, ending == Ending::Replaced);
-                    self.parts.cycle.tell(CycleMessage::PreemptionOver {
-                        preemptor,
-                        plan,
-                        release,
-                        named,
-                        spared,
-                    });
-                }
+                Said::Over(over) => self.tell_of_end(over),
             }
         }
+    }
+
+    fn tell_of_victim(&self, victim: &Arc<Pod>, preemptor: &Arc<Pod>, node: &str, in_memory: bool) {
+        tracing::info!(preemptor = %preemptor.name, victim = %victim.name, %node, "Preemptor Pod preempted victim Pod");
+        let suffix = if in_memory { " (in kube-scheduler memory)." } else { "" };
+        let note = format!("Preempted by pod {} on node {node}{suffix}", preemptor.uid);
+        let wall = self.parts.clock.wall();
+        let event = PodEvent::about(victim, EventType::Normal, "Preempted", "Preempting", note, wall);
+        self.parts.recorder.tell(RecorderMessage::Pod {
+            event: Box::new(event.because_of(preemptor)),
+            trace: TraceContext::of(&victim.uid),
+            token: Arc::clone(&self.parts.token),
+        });
+    }
+
+    fn count_execution(&self, preemptor: &Uid, succeeded: bool, took: Duration) {
+        let result = if succeeded { "success" } else { "error" };
+        tracing::info!(
+            preemptor = preemptor.as_str(),
+            result,
+            "Async Preemption finished completely"
+        );
+        self.parts.metrics.preemption().executed(succeeded, took);
+    }
+
+    fn tell_of_end(&mut self, over: Over) {
+        let Over {
+            preemptor,
+            asynchronous,
+            ending,
+            named,
+            spared,
+        } = over;
+        self.parts.metrics.preemption().ended(ending.as_str());
+        let release = match ending {
+            Ending::Failed if asynchronous => Some(Release::AtOnce),
+            Ending::Done | Ending::NotNeeded => Some(Release::AfterBackoff),
+            Ending::Failed | Ending::Replaced => None,
+        };
+        let plan = self.numbers.end(&preemptor, ending == Ending::Replaced);
+        self.parts.cycle.tell(CycleMessage::PreemptionOver {
+            preemptor,
+            plan,
+            release,
+            named,
+            spared,
+        });
     }
 
     fn send_next(&mut self) {
@@ -302,6 +326,14 @@ impl Actor for Evictor {
             } => trace
                 .span("Preempt")
                 .in_scope(|| state.begin((&plan, number), &rejected, now, &mut said)),
+            EvictorMessage::Adopt { plan, number } => {
+                tracing::info!(
+                    preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(),
+                    "An earlier leader has begun the preemption; waiting for its victims"
+                );
+                state.numbers.begin(&plan.preemptor.uid, number);
+                state.preemptions.adopt(&plan, now, &mut said);
+            }
             EvictorMessage::Seen(sights) => {
                 for sight in &sights {
                     state.preemptions.see(sight, now, &mut said);

@@ -38,7 +38,7 @@ use self::status_writes::StatusWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::binding_workers::BindingWorkers;
-use crate::effects::Effects;
+use crate::effects::{Effects, Gate};
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
 use crate::event_recorder::RecorderMessage;
@@ -116,6 +116,8 @@ pub struct SchedulingCycleState {
     awaited: Option<Awaited>,
     concerned: Concerned,
     plans: Plans,
+    /// What earlier terms left half done has been taken up.
+    adopted: bool,
     attempted: HashMap<Uid, Attempted, FixedState>,
     /// Room in the pipeline for the changes that a waiting cycle must not see yet: while it waits the watch slows down,
     /// and what is held back stays bounded.
@@ -203,6 +205,9 @@ impl SchedulingCycleState {
     }
 
     fn begin(&mut self, popped: PoppedPod, trace: TraceContext, now: Moment) -> Result<(), ActorProcessingErr> {
+        if !std::mem::replace(&mut self.adopted, true) {
+            self.adopt();
+        }
         let pod = Arc::clone(&popped.pod);
         tracing::debug!(pod = %pod.name, "Attempting to schedule pod");
         self.attempted.insert(
@@ -260,10 +265,26 @@ impl SchedulingCycleState {
         Ok(())
     }
 
-    /// Answers on every path: whoever waits for the effect would otherwise wait for ever.
     fn perform(&self, effect: Effect, answer: impl FnOnce(EffectReply) -> CycleMessage + Send + 'static) {
         let effects = self.effects.clone();
-        let performing = AssertUnwindSafe(async move { effects.perform(effect).await }).catch_unwind();
+        self.answer(async move { effects.perform(effect).await }, answer);
+    }
+
+    /// The same for work that writes: it is not begun once the term may be over, and can ask before each request.
+    fn perform_writes(&self, effect: Effect, answer: impl FnOnce(EffectReply) -> CycleMessage + Send + 'static) {
+        let effects = self.effects.clone();
+        let (token, clock) = (Arc::clone(&self.token), Arc::clone(&self.clock));
+        let gate: Gate = Arc::new(move || token.may_write(clock.now()));
+        self.answer(async move { effects.perform_while(effect, gate).await }, answer);
+    }
+
+    /// Answers on every path: whoever waits for the effect would otherwise wait for ever.
+    fn answer(
+        &self,
+        performing: impl Future<Output = EffectReply> + Send + 'static,
+        answer: impl FnOnce(EffectReply) -> CycleMessage + Send + 'static,
+    ) {
+        let performing = AssertUnwindSafe(performing).catch_unwind();
         let mailbox = self.mailbox.clone();
         let cancelled = self.cancelled.clone();
         self.tasks.spawn(async move {
@@ -349,6 +370,7 @@ impl Actor for SchedulingCycle {
             awaited: None,
             concerned: Concerned::default(),
             plans: Plans::default(),
+            adopted: false,
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
             held: Vec::new(),
             status_writes: StatusWrites::default(),

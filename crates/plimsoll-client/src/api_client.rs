@@ -135,18 +135,20 @@ impl ApiClient {
         self.request_timeout
     }
 
-    /// Sends one request, and collects the answer.
+    /// Sends one read, and collects the answer.
     pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Reply, SendError> {
         self.wait_for_turn().await;
         self.exchange(request, self.request_timeout).await
     }
 
+    /// Sends a write that belongs to no term: an event, which changes nothing that anybody decides by, or the lease, which the
+    /// fence itself is made of.
+    pub(crate) async fn send_unfenced(&self, Write(request): Write) -> Result<Reply, SendError> {
+        self.send(request).await
+    }
+
     /// Sends a write of a term: the guard is passed after the rate limit, immediately before the request goes.
-    pub(crate) async fn send_fenced(
-        &self,
-        token: &Arc<TermToken>,
-        request: Request<Bytes>,
-    ) -> Result<Reply, SendError> {
+    pub(crate) async fn send_fenced(&self, token: &Arc<TermToken>, request: Write) -> Result<Reply, SendError> {
         self.send_wanted(token, &CancellationToken::new(), request).await
     }
 
@@ -155,7 +157,7 @@ impl ApiClient {
         &self,
         token: &Arc<TermToken>,
         withdrawn: &CancellationToken,
-        mut request: Request<Bytes>,
+        Write(mut request): Write,
     ) -> Result<Reply, SendError> {
         // A backlog behind the rate limit must not keep a term that is over from stopping.
         let over = token.cancellation();
@@ -252,7 +254,7 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 fn send_error(error: &kube::Error) -> SendError {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = source {
-        if current.is::<FenceClosed>() {
+        if is_fence_closed(current) {
             return SendError::NotSent(NotSent::TermOver);
         }
         let never_connected = current
@@ -264,6 +266,15 @@ fn send_error(error: &kube::Error) -> SendError {
         source = current.source();
     }
     SendError::Unknown(chain(error))
+}
+
+/// Whether a fence kept the request back, at the connection or at its socket.
+fn is_fence_closed(error: &(dyn std::error::Error + 'static)) -> bool {
+    let at_the_socket = error
+        .downcast_ref::<std::io::Error>()
+        .and_then(std::io::Error::get_ref)
+        .is_some_and(|inner| inner.is::<FenceClosed>());
+    at_the_socket || error.is::<FenceClosed>()
 }
 
 /// An error with its causes, each once.
@@ -281,6 +292,10 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// A request that changes something: it goes with a term's token or is named an exception, and never like a read.
+#[derive(Debug)]
+pub(crate) struct Write(Request<Bytes>);
+
 /// A request without a body.
 pub(crate) fn get(path_and_query: &str) -> Request<Bytes> {
     request(Method::GET, path_and_query, Bytes::new(), None)
@@ -294,23 +309,28 @@ pub(crate) fn get_metadata(path_and_query: &str) -> Request<Bytes> {
 }
 
 /// A request that creates.
-pub(crate) fn post(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
-    request(Method::POST, path_and_query, body.into(), Some(JSON))
+pub(crate) fn post(path_and_query: &str, body: Vec<u8>) -> Write {
+    Write(request(Method::POST, path_and_query, body.into(), Some(JSON)))
 }
 
 /// A request that replaces.
-pub(crate) fn put(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
-    request(Method::PUT, path_and_query, body.into(), Some(JSON))
+pub(crate) fn put(path_and_query: &str, body: Vec<u8>) -> Write {
+    Write(request(Method::PUT, path_and_query, body.into(), Some(JSON)))
 }
 
 /// A request that deletes.
-pub(crate) fn delete(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
-    request(Method::DELETE, path_and_query, body.into(), Some(JSON))
+pub(crate) fn delete(path_and_query: &str, body: Vec<u8>) -> Write {
+    Write(request(Method::DELETE, path_and_query, body.into(), Some(JSON)))
 }
 
 /// A strategic merge patch.
-pub(crate) fn patch(path_and_query: &str, body: Vec<u8>) -> Request<Bytes> {
-    request(Method::PATCH, path_and_query, body.into(), Some(STRATEGIC_MERGE))
+pub(crate) fn patch(path_and_query: &str, body: Vec<u8>) -> Write {
+    Write(request(
+        Method::PATCH,
+        path_and_query,
+        body.into(),
+        Some(STRATEGIC_MERGE),
+    ))
 }
 
 fn request(method: Method, path_and_query: &str, body: Bytes, content_type: Option<HeaderValue>) -> Request<Bytes> {

@@ -9,9 +9,11 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::ConfigExt;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use plimsoll_config::{ClientConnection, ElectionConfig};
-use tower::{BoxError, ServiceBuilder};
+use tower::{BoxError, ServiceBuilder, ServiceExt};
 
 use crate::fence::fenced;
+use crate::term_token::time_on_the_way;
+use crate::wire::FencedStream;
 use crate::{ApiClient, Clock};
 
 /// A connection that is silent for this long is probed, and given up after a few unanswered probes: a watch would
@@ -80,8 +82,9 @@ pub async fn connect(
     clock: Arc<dyn Clock>,
 ) -> Result<Connections, ConnectError> {
     let config = load_config(access).await?;
-    let main = ApiClient::new(client(&config)?, Arc::clone(&clock));
-    let leader_election = ApiClient::new(client(&config)?, clock);
+    let on_the_way = time_on_the_way(election.write_timeout());
+    let main = ApiClient::new(client(&config, Some(on_the_way))?, Arc::clone(&clock));
+    let leader_election = ApiClient::new(client(&config, None)?, clock);
     Ok(separate(main, leader_election, connection, election))
 }
 
@@ -149,23 +152,19 @@ fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
 }
 
 /// Our own stack over kube's parts: HTTP/1.1, so that no request waits behind a watch; no retries; no request logging,
-/// which would log every outage at error level for each request; and the fence innermost, at the connection.
-fn client(config: &kube::Config) -> Result<kube::Client, ConnectError> {
+/// which would log every outage at error level for each request; and the fence innermost, at the connection and again at its
+/// socket.
+///
+/// What the other side's system has not acknowledged `on_the_way` is given up together with the connection: a request that was
+/// sent in time must not be sent again by the operating system when the network is whole again and another replica leads. On
+/// systems other than Linux that cannot be asked for.
+fn client(config: &kube::Config, on_the_way: Option<Duration>) -> Result<kube::Client, ConnectError> {
     let failed = |source| ConnectError::Credentials(Box::new(source));
     if config.proxy_url.is_some() {
         return Err(ConnectError::Unsupported("a proxy-url in the kubeconfig"));
     }
-    let mut connector = HttpConnector::new();
-    connector.enforce_http(false);
-    connector.set_nodelay(true);
-    connector.set_connect_timeout(Some(
-        config
-            .connect_timeout
-            .map_or(CONNECT_TIMEOUT, |own| own.min(CONNECT_TIMEOUT)),
-    ));
-    connector.set_keepalive(Some(KEEPALIVE));
-    connector.set_keepalive_interval(Some(KEEPALIVE));
-    connector.set_keepalive_retries(Some(3));
+    let connector = connector(config, on_the_way);
+    let connector = connector.map_response(FencedStream::new as fn(_) -> _);
     let connector = config
         .rustls_https_connector_with_connector(connector)
         .map_err(failed)?;
@@ -179,6 +178,25 @@ fn client(config: &kube::Config) -> Result<kube::Client, ConnectError> {
         .map_err(BoxError::from)
         .service(fenced(connection));
     Ok(kube::Client::new(service, config.default_namespace.clone()))
+}
+
+fn connector(config: &kube::Config, on_the_way: Option<Duration>) -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(
+        config
+            .connect_timeout
+            .map_or(CONNECT_TIMEOUT, |own| own.min(CONNECT_TIMEOUT)),
+    ));
+    connector.set_keepalive(Some(KEEPALIVE));
+    connector.set_keepalive_interval(Some(KEEPALIVE));
+    connector.set_keepalive_retries(Some(3));
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    connector.set_tcp_user_timeout(on_the_way);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = on_the_way;
+    connector
 }
 
 /// `plimsoll/0.1.0 (linux/amd64) scheduler`: the form of Kubernetes' own components, with Go's names of platforms.

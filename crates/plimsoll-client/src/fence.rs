@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::Request;
+use http::{Extensions, Request};
 use http_body::{Body, Frame, SizeHint};
+use hyper_util::client::legacy::connect::{CaptureConnection, capture_connection};
 use tower::BoxError;
 use tower::util::MapRequest;
 
+use crate::wire::Wire;
 use crate::{Clock, TermToken};
 
-/// Rides on a request of a term: the connection asks it once more at the moment it takes the body.
+/// Rides on a request of a term: the connection asks it once more at the moment it takes the body, and the socket each time
+/// that it is given a part of it.
 #[derive(Debug, Clone)]
 pub struct Fence {
     token: Arc<TermToken>,
@@ -23,7 +26,7 @@ impl Fence {
         Self { token, clock }
     }
 
-    fn check(&self) -> Result<(), FenceClosed> {
+    pub(crate) fn check(&self) -> Result<(), FenceClosed> {
         if self.token.may_write(self.clock.now()) {
             Ok(())
         } else {
@@ -51,11 +54,44 @@ impl std::error::Error for FenceClosed {}
 /// A request body that is given to the connection only while its [`Fence`] is open.
 ///
 /// A request may wait between our check and the wire: for credentials, a connection, a TLS handshake. A connection
-/// asks for the body when it can write, so refusing it then leaves the server with half a request, which it drops.
+/// asks for the body when it can write, and sends nothing before it has it; so refusing it then keeps all of the request
+/// back. From there on the fence goes along to the socket (see `Wire`).
+///
+/// A fenced body is asked for even if it is empty: a request that says that it has none would be sent unasked.
 #[derive(Debug)]
 pub struct FencedBody<B> {
     inner: B,
-    fence: Option<Fence>,
+    guard: Option<Guard>,
+}
+
+#[derive(Debug)]
+struct Guard {
+    fence: Fence,
+    connection: CaptureConnection,
+    asked: bool,
+}
+
+impl Guard {
+    fn check(&mut self) -> Result<(), FenceClosed> {
+        self.asked = true;
+        let wire = self.wire();
+        let open = self.fence.check();
+        match (&open, wire) {
+            (Ok(()), Some(wire)) => wire.guard(&self.fence),
+            (Err(closed), Some(wire)) => wire.refuse(*closed),
+            // A server in the same process has no wire.
+            (_, None) => {}
+        }
+        open
+    }
+
+    fn wire(&self) -> Option<Wire> {
+        let mut extras = Extensions::new();
+        if let Some(connected) = self.connection.connection_metadata().as_ref() {
+            connected.get_extras(&mut extras);
+        }
+        extras.remove()
+    }
 }
 
 impl<B> Body for FencedBody<B>
@@ -67,8 +103,8 @@ where
     type Error = BoxError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if let Some(fence) = &self.fence
-            && let Err(closed) = fence.check()
+        if let Some(guard) = &mut self.guard
+            && let Err(closed) = guard.check()
         {
             return Poll::Ready(Some(Err(closed.into())));
         }
@@ -76,11 +112,16 @@ where
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.guard.as_ref().is_none_or(|guard| guard.asked) && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let hint = self.inner.size_hint();
+        // A connection does not ask for a body of which it knows that there is nothing in it.
+        if self.guard.is_some() && hint.exact() == Some(0) {
+            return SizeHint::default();
+        }
+        hint
     }
 }
 
@@ -94,7 +135,12 @@ pub fn fenced<S, B>(service: S) -> Fenced<S, B> {
 
 fn fence_body<B>(mut request: Request<B>) -> Request<FencedBody<B>> {
     let fence = request.extensions_mut().remove::<Fence>();
-    request.map(|inner| FencedBody { inner, fence })
+    let guard = fence.map(|fence| Guard {
+        fence,
+        connection: capture_connection(&mut request),
+        asked: false,
+    });
+    request.map(|inner| FencedBody { inner, guard })
 }
 
 #[cfg(test)]

@@ -186,7 +186,7 @@ impl LeaseClient {
         });
         reply(
             self.client
-                .send(post(&self.path(false), body.to_string().into_bytes()))
+                .send_unfenced(post(&self.path(false), body.to_string().into_bytes()))
                 .await,
         )
     }
@@ -194,7 +194,7 @@ impl LeaseClient {
     /// Replaces `stored` if it is still the version at the server.
     pub async fn update(&self, stored: &StoredLease, record: &LeaseRecord) -> LeaseReply {
         let body = stored.with_record(record).to_string().into_bytes();
-        reply(self.client.send(put(&self.path(true), body)).await)
+        reply(self.client.send_unfenced(put(&self.path(true), body)).await)
     }
 
     fn path(&self, named: bool) -> String {

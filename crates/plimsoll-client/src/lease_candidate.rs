@@ -149,18 +149,22 @@ impl LeaseCandidateClient {
             },
         });
         let path = format!("{}{}", self.collection(), timeout_query(self.client.request_timeout()));
-        reply(self.client.send(post(&path, body.to_string().into_bytes())).await)
+        reply(
+            self.client
+                .send_unfenced(post(&path, body.to_string().into_bytes()))
+                .await,
+        )
     }
 
     /// Says that it is there, at `wall`, if `stored` is still the version at the server.
     pub async fn renew(&self, stored: &StoredCandidate, wall: Timestamp) -> CandidateReply {
         let body = stored.renewed(wall).to_string().into_bytes();
-        reply(self.client.send(put(&self.path(), body)).await)
+        reply(self.client.send_unfenced(put(&self.path(), body)).await)
     }
 
     /// Takes it away.
     pub async fn delete(&self) -> CandidateReply {
-        let outcome = self.client.send(delete(&self.path(), b"{}".to_vec())).await;
+        let outcome = self.client.send_unfenced(delete(&self.path(), b"{}".to_vec())).await;
         match outcome {
             // The answer is the object as it was, or a word of success.
             Ok(reply) if matches!(Class::of(&reply), Class::Done) => CandidateReply::NotFound,

@@ -21,6 +21,7 @@ mod rate_limit;
 mod removal;
 mod term_token;
 mod watch;
+mod wire;
 mod write;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use plimsoll_model::{Change, Delta, Moment, Node, Pod, Seq, Uid};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
+use self::adopting::Adoptions;
 use self::claiming::unreserve;
 use crate::claim::{Input, Sight};
 use crate::cycle::Cycle;
@@ -18,6 +19,7 @@ use crate::preemption::Memory;
 use crate::record::Records;
 use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 
+mod adopting;
 mod attempt;
 mod claiming;
 mod confirming;
@@ -41,6 +43,7 @@ pub struct Engine {
     nominations: Nominations,
     records: Records,
     memory: Memory,
+    adoptions: Adoptions,
     ties: ChaCha8Rng,
     applied: Seq,
     /// Where the next search for feasible nodes begins in the order of nodes, for profiles that do not look at all.
@@ -89,6 +92,7 @@ impl Engine {
             nominations: Nominations::default(),
             records: Records::default(),
             memory: Memory::default(),
+            adoptions: Adoptions::default(),
             ties: ChaCha8Rng::seed_from_u64(seed),
             applied: Seq::ZERO,
             next_start: 0,
@@ -206,6 +210,7 @@ impl Engine {
                 unreserve(&mut record, &mut self.verdicts);
             }
         }
+        self.adoptions.end_all();
         self.waiting = WaitingPods::new();
         self.verdicts.clear();
     }
@@ -293,6 +298,7 @@ impl Engine {
         let claim = self.ledger.claim_of(&new.uid);
         if new.node_name().is_some() {
             self.nominations.remove(&new.uid);
+            self.adoptions.end(&new.uid);
         } else if claim.is_none() {
             self.on_waiting(old.map(Arc::as_ref), new);
         }
@@ -312,6 +318,7 @@ impl Engine {
         self.ledger.remove_pod(&pod.uid);
         self.memory.goes(&pod.uid);
         self.nominations.remove(&pod.uid);
+        self.adoptions.end(&pod.uid);
         if let Some(claim) = self.ledger.claim_of(&pod.uid) {
             self.advance_claim(claim, Input::Sight(Sight::Deleted), now, out);
         }

@@ -26,6 +26,6 @@ pub use candidate::Candidate;
 pub use plan::{PreemptionPlan, Removal, Victim};
 
 pub(crate) use choice::choose;
-pub(crate) use eligibility::ineligible;
+pub(crate) use eligibility::{ineligible, is_going_for_room};
 pub(crate) use memory::Memory;
 pub(crate) use search::{Found, Hindrance, Search};

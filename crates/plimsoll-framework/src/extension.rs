@@ -248,6 +248,21 @@ pub trait Reserve: Plugin {
     fn unreserve(&self, pod: &Pod, state: &mut CycleState, node: &str);
 }
 
+/// Takes up what an earlier leader left half done for a pod, such as a volume that was reserved for it outside.
+///
+/// What an earlier term kept in memory is lost. What it wrote is among the API server's objects, and a plugin that knows these
+/// may find there that something is reserved for a pod that waits. Unless it holds that again, the next pod may get it.
+pub trait Adopt: Reserve {
+    /// Called once for each waiting pod of the profile when a term begins: everything that the API server held by then is
+    /// known, and nothing has been decided. A plugin that finds something reserved for the pod holds it from here on, as after
+    /// [`Reserve::reserve`], and names the node.
+    ///
+    /// The pod is then nominated to that node, unless its status names one. What was adopted ends with one
+    /// [`Reserve::unreserve`] for that node, with an empty state: just before the plugins of a cycle that chose a node for the
+    /// pod reserve, when the pod is gone, has a node or has no profile any more, and when the term ends.
+    fn adopt(&self, pod: &Pod, columns: &Columns) -> Option<CompactString>;
+}
+
 /// What a permit plugin says.
 #[derive(Debug)]
 pub enum PermitOutcome {
@@ -362,6 +377,8 @@ extensions! {
     score: Score,
     /// Reserves in memory.
     reserve: Reserve,
+    /// Holds again what was reserved outside before the term began.
+    adopt: Adopt,
     /// Last word before binding.
     permit: Permit,
     /// Work before binding.

@@ -34,9 +34,9 @@ pub use extender::{
     ExtenderRequest, ExtenderVictims,
 };
 pub use extension::{
-    Bind, BindAction, CycleContext, EffectFilter, Extensions, Filter, GateStatus, Normalize, Permit, PermitOutcome,
-    Plugin, PodsSeen, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome, PreScore,
-    PreScoreOutcome, Prepare, QueueOrder, QueueSort, Reasons, Reserve, Restriction, Score,
+    Adopt, Bind, BindAction, CycleContext, EffectFilter, Extensions, Filter, GateStatus, Normalize, Permit,
+    PermitOutcome, Plugin, PodsSeen, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome,
+    PreScore, PreScoreOutcome, Prepare, QueueOrder, QueueSort, Reasons, Reserve, Restriction, Score,
 };
 pub use guard::guarded;
 pub use object_change::ObjectChange;

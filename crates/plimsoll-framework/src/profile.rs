@@ -5,7 +5,7 @@ use std::sync::Arc;
 use plimsoll_config::{FeatureGates, MatchRule, ProfileBackoff, ProfileConfig, shortened};
 
 use crate::{
-    Bind, Construction, EXTENDER, EffectFilter, Extender, Extensions, Filter, Permit, PluginEvents, PostBind,
+    Adopt, Bind, Construction, EXTENDER, EffectFilter, Extender, Extensions, Filter, Permit, PluginEvents, PostBind,
     PostFilter, PreBind, PreEnqueue, PreFilter, PreScore, Prepare, QueueSort, Registry, Reserve, Score,
 };
 
@@ -56,6 +56,8 @@ pub struct Profile {
     pub score: Vec<WeightedScore>,
     /// Reserves.
     pub reserve: Vec<Arc<dyn Reserve>>,
+    /// Those of them that adopt.
+    pub adopt: Vec<Arc<dyn Adopt>>,
     /// Permits.
     pub permit: Vec<Arc<dyn Permit>>,
     /// Pre-binds.
@@ -203,6 +205,7 @@ impl Profile {
             pre_score: of(lists.at("PreScorePlugin"), &made, |extensions| &extensions.pre_score),
             score,
             reserve: of(lists.at("ReservePlugin"), &made, |extensions| &extensions.reserve),
+            adopt: of(lists.at("ReservePlugin"), &made, |extensions| &extensions.adopt),
             permit: of(lists.at("PermitPlugin"), &made, |extensions| &extensions.permit),
             pre_bind: of(lists.at("PreBindPlugin"), &made, |extensions| &extensions.pre_bind),
             bind,

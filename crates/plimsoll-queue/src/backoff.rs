@@ -14,6 +14,16 @@ pub(crate) fn whole_second(moment: Moment) -> Moment {
     Moment::from_nanos(moment.as_nanos() / NANOS_PER_SECOND * NANOS_PER_SECOND)
 }
 
+/// The number of the second in which a moment lies, in a form that takes little room.
+pub(crate) fn second_of(moment: Moment) -> u32 {
+    u32::try_from(moment.as_nanos() / NANOS_PER_SECOND).unwrap_or(u32::MAX)
+}
+
+/// The moment at which a second begins.
+pub(crate) fn start_of(second: u32) -> Moment {
+    Moment::from_nanos(u64::from(second) * NANOS_PER_SECOND)
+}
+
 /// How long a pod waits after `failures` attempts that failed: doubling from the initial to the maximal wait.
 pub(crate) fn duration(config: &QueueConfig, failures: u32) -> Duration {
     let Some(doublings) = failures.checked_sub(1) else {

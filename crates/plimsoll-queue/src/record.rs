@@ -35,8 +35,8 @@ pub(crate) enum Victims {
     None,
     /// Not all of them are seen on their way out: it is held back.
     Asked,
-    /// They are, and not all are gone: it may be tried, but nothing cuts its backoff short.
-    Going,
+    /// They are, and not all are gone: it may be tried, but nothing cuts its backoff short, which counts from this second on.
+    Going { since: u32 },
 }
 
 /// What the queue keeps of one pod.
@@ -116,6 +116,14 @@ impl Record {
     /// Whether its own preemption holds it back.
     pub(crate) fn is_held(&self) -> bool {
         self.victims == Victims::Asked
+    }
+
+    /// Since when it backs off.
+    pub(crate) fn backs_off_since(&self) -> Moment {
+        match self.victims {
+            Victims::Going { since } => self.timestamp.max(backoff::start_of(since)),
+            Victims::None | Victims::Asked => self.timestamp,
+        }
     }
 
     /// Failed attempts that its backoff counts: errors in a row if the last attempt was one, else rejections.

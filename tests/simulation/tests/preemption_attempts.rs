@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use plimsoll_actors::supervisor::RunningReplica;
+use plimsoll_apiserver::fault::{Action, Rule};
 use plimsoll_simulation::world::{Setup, World};
-use plimsoll_simulation::{invariants, run, workload};
+use plimsoll_simulation::{invariants, rules, run, workload};
 
 const SECOND: Duration = Duration::from_secs(1);
 const PREEMPTORS: usize = 20;
@@ -86,6 +87,25 @@ fn a_preemptor_whose_victims_are_gone_at_once_is_tried_twice() {
         world.pass(5 * SECOND).await;
         assert_eq!(placed(&world), PREEMPTORS, "{}", world.tail());
         assert_eq!(attempts_at_preemption(&world), PREEMPTORS);
+        world.check();
+    });
+}
+
+#[test]
+fn a_preemptor_is_not_tried_when_its_victims_have_just_been_told_however_long_that_took() {
+    run(async {
+        let (world, _replica) = crowded(342, 1).await;
+        let slow = Action::Latency { millis: 3_000 };
+        world.server().faults().add(Rule::new(rules::deletions(), slow));
+        // Each of them could wake every preemptor; all backoffs that count from the first attempts are over soon.
+        for number in 0..OTHERS {
+            world.pass_with_kubelets(SECOND / 10).await;
+            world.delete_pod(&format!("other-{number}"));
+        }
+        world.pass_with_kubelets(15 * SECOND).await;
+        assert_eq!(placed(&world), PREEMPTORS, "{}", world.tail());
+        let attempts = attempts_at_preemption(&world);
+        assert!(2 * attempts <= 3 * PREEMPTORS, "{attempts} attempts");
         world.check();
     });
 }

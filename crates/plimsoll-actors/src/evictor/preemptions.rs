@@ -74,15 +74,19 @@ pub(crate) enum Said {
     /// Every victim is seen on its way out: the preemptor may be tried.
     Going(Uid),
     /// A preemption is over.
-    Over {
-        preemptor: Uid,
-        asynchronous: bool,
-        ending: Ending,
-        /// Every pod that its plan named.
-        named: Vec<Uid>,
-        /// Victims that were not told to go.
-        spared: Vec<Uid>,
-    },
+    Over(Over),
+}
+
+/// What is left of a preemption that is over.
+#[derive(Debug)]
+pub(crate) struct Over {
+    pub(crate) preemptor: Uid,
+    pub(crate) asynchronous: bool,
+    pub(crate) ending: Ending,
+    /// Every pod that its plan named.
+    pub(crate) named: Vec<Uid>,
+    /// Victims that were not told to go.
+    pub(crate) spared: Vec<Uid>,
 }
 
 #[derive(Debug)]
@@ -126,6 +130,10 @@ pub(crate) struct Preemptions {
 impl Preemptions {
     /// Begins a preemption. `rejected` are its victims that were turned away in memory and need no request.
     pub(crate) fn open(&mut self, plan: &PreemptionPlan, rejected: &[Uid], now: Moment, said: &mut Vec<Said>) {
+        self.begin(plan, rejected, false, now, said);
+    }
+
+    fn begin(&mut self, plan: &PreemptionPlan, rejected: &[Uid], executed: bool, now: Moment, said: &mut Vec<Said>) {
         let uid = plan.preemptor.uid.clone();
         for lower in &plan.clear_nominations {
             self.close_if_on(&lower.uid, &plan.node, said);
@@ -155,7 +163,7 @@ impl Preemptions {
             victims,
             named,
             spared: Vec::new(),
-            executed: false,
+            executed,
             opened: false,
             failed_until: None,
         };
@@ -165,6 +173,11 @@ impl Preemptions {
             self.see_victim(&victim.pod, said);
         }
         self.advance(&uid, now, said);
+    }
+
+    /// Waits for victims that an earlier leader has told to go: nothing is sent, and nobody is told of it again.
+    pub(crate) fn adopt(&mut self, plan: &PreemptionPlan, now: Moment, said: &mut Vec<Said>) {
+        self.begin(plan, &[], true, now, said);
     }
 
     /// The columns show a pod anew.
@@ -420,13 +433,13 @@ impl Preemptions {
                 took: Duration::ZERO,
             });
         }
-        said.push(Said::Over {
+        said.push(Said::Over(Over {
             preemptor: uid.clone(),
             asynchronous: open.asynchronous,
             ending,
             named: open.named,
             spared,
-        });
+        }));
     }
 
     /// One preemption does not want these any more.

@@ -69,7 +69,7 @@ impl SchedulingCycleState {
             }
             Notice::PreBind { claim, pod, effect, .. } => {
                 let trace = TraceContext::of(&pod.uid);
-                self.perform(effect, move |reply| CycleMessage::PreBindAnswered {
+                self.perform_writes(effect, move |reply| CycleMessage::PreBindAnswered {
                     claim,
                     reply,
                     trace,

@@ -157,6 +157,25 @@ impl SchedulingCycleState {
         self.act_on(notices, now);
     }
 
+    /// Takes up what earlier terms left half done, before the first pod is tried.
+    ///
+    /// A pod whose victims are on their way already is held until the Evictor has them in its care: from then on it waits for
+    /// them like one whose preemption began in this term.
+    pub(super) fn adopt(&mut self) {
+        for plan in self.engine.adopt() {
+            let preemptor = plan.preemptor.uid.clone();
+            self.concerned.name(&preemptor);
+            for victim in &plan.victims {
+                self.concerned.name(&victim.pod.uid);
+            }
+            self.queue.tell(QueueMessage::Hold(preemptor.clone()));
+            self.evictor.tell(EvictorMessage::Adopt {
+                number: self.plans.begin(&preemptor),
+                plan: Box::new(plan),
+            });
+        }
+    }
+
     /// The pod that made its cycle wait for its victims goes back. An error is told as kube-scheduler tells one of its
     /// post-filters, the pod is then nominated no more than before, and it is tried again after a pause.
     pub(super) fn take_execution(&mut self, preemptor: &Uid, result: Result<(), String>, now: Moment) {

@@ -74,6 +74,30 @@ async fn requests_name_their_sender_and_the_lease_does_not_wait_for_the_rate_lim
     assert_eq!(seen[1].at, Duration::ZERO);
 }
 
+/// Nothing of a request is delivered when the network is whole again and others may lead.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_connection_gives_up_what_is_not_acknowledged_within_the_time_for_the_way() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address: http::Uri = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let config = kube::Config::new(address.clone());
+    for (lease, expected) in [(15_000, 1_000), (12_000, 400), (10_500, 100)] {
+        let election = ElectionConfig {
+            lease_duration: Duration::from_millis(lease),
+            ..ElectionConfig::default()
+        };
+        let on_the_way = time_on_the_way(election.write_timeout());
+        let stream = connector(&config, Some(on_the_way))
+            .oneshot(address.clone())
+            .await
+            .unwrap();
+        assert_eq!(
+            rustix::net::sockopt::tcp_user_timeout(stream.inner()).unwrap(),
+            expected
+        );
+    }
+}
+
 fn a_pod() -> Pod {
     decode_pod(pod("a", 9).to_string().as_bytes()).unwrap()
 }

@@ -28,6 +28,8 @@ impl Engine {
     ) -> Outcome {
         let node = CompactString::from(self.ledger.columns().name(choice.node));
         let id = self.assume(cycle, choice, node.clone(), now);
+        // Nobody else has a turn before its plugins reserve anew.
+        self.adoptions.end(&cycle.pod.uid);
         let granted = self.reserve(id, now).and_then(|()| self.permit(id, now));
         if let Err((point, status)) = granted {
             self.tentative = None;

@@ -31,6 +31,7 @@ impl Engine {
             return;
         }
         self.nominations.remove(&new.uid);
+        self.adoptions.end(&new.uid);
         let was_told = old.is_some_and(|old| self.membership(old) == Membership::Unmatched);
         if !was_told && !new.is_terminating() && self.membership(new) == Membership::Unmatched {
             self.untold.push(Arc::clone(new));
@@ -60,9 +61,13 @@ impl Engine {
             Membership::Of(_) => {}
             Membership::Unmatched => {
                 self.nominations.remove(&pod.uid);
+                self.adoptions.end(&pod.uid);
                 self.untold.push(Arc::clone(pod));
             }
-            Membership::Undecided | Membership::Foreign => self.nominations.remove(&pod.uid),
+            Membership::Undecided | Membership::Foreign => {
+                self.nominations.remove(&pod.uid);
+                self.adoptions.end(&pod.uid);
+            }
         }
     }
 

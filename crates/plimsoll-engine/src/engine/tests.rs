@@ -6,6 +6,7 @@ use super::*;
 use crate::{ClaimState, Diagnosis, Failure, FailureReason, Nomination, Placement, ReadResult};
 
 mod activating;
+mod adopting;
 mod choosing;
 mod codes;
 mod extending;

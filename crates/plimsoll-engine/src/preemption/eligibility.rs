@@ -34,6 +34,11 @@ pub(crate) fn ineligible(
         .then_some("not eligible due to a terminating pod on the nominated node.")
 }
 
+/// Whether the pod is on its way out because a preemption or an eviction takes it. Who decided that may have led before us.
+pub(crate) fn is_going_for_room(pod: &Pod) -> bool {
+    is_being_preempted(pod, DisruptionBudgetPolicy::Hard)
+}
+
 fn is_being_preempted(pod: &Pod, budgets: DisruptionBudgetPolicy) -> bool {
     let condition = pod.status.disruption_target.as_deref();
     let is_ours =

@@ -2,6 +2,7 @@ use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Uid};
 
 use super::SchedulingQueue;
+use crate::backoff;
 use crate::plugin_sets::PluginSets;
 use crate::record::{State, Victims};
 use crate::records::Slot;
@@ -22,7 +23,7 @@ const PREEMPTION_FINISHED: ClusterEvent = ClusterEvent::labelled("PreemptionFini
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
     /// Its victims are on their way: it goes where it would be had nobody held it, and whatever woke it meanwhile wakes it
-    /// now. Until it is released for good it backs off to the end, also when nothing else is to be tried.
+    /// now. Until it is released for good it backs off from here on and to the end, also when nothing else is to be tried.
     Quietly,
     /// For good: it is tried again after its backoff, whether or not anything woke it.
     AfterBackoff,
@@ -37,7 +38,8 @@ pub enum Release {
 /// A hold that nobody releases ends at the deadline that every parked pod has.
 ///
 /// From then until the last of its victims is gone, an attempt most often finds only that they are still going, and the end
-/// of any other pod may wake it. So its backoff is not cut short meanwhile.
+/// of any other pod may wake it. So its backoff begins anew with the quiet release, and is not cut short meanwhile. When the
+/// last of them is gone, its backoff counts from its last attempt again.
 impl SchedulingQueue {
     /// Holds a pod back, wherever it is; for one in flight this counts from its settlement on. Nothing when it is not
     /// pending.
@@ -59,8 +61,11 @@ impl SchedulingQueue {
         let Some(slot) = self.records.find(uid) else { return };
         self.history.turn_to(now);
         let woken = match release {
-            Release::Quietly => self.let_go(slot, Victims::Going),
-            Release::AfterBackoff | Release::AtOnce => self.let_go_for_good(slot),
+            Release::Quietly => {
+                let since = backoff::second_of(now);
+                self.let_go(slot, Victims::Going { since })
+            }
+            Release::AfterBackoff | Release::AtOnce => self.let_go_for_good(slot, now),
         };
         let in_flight = matches!(self.records[slot].state, State::InFlight { gone: false, .. });
         match release {
@@ -86,16 +91,18 @@ impl SchedulingQueue {
         held && record.gate == Some(HOLD)
     }
 
-    /// Ends a hold and all that comes after it: a backoff that had to last to its end may be cut short again.
-    fn let_go_for_good(&mut self, slot: Slot) -> bool {
+    /// Ends a hold and all that comes after it: a backoff that had to last to its end may be cut short again, and counts from
+    /// the last attempt.
+    fn let_go_for_good(&mut self, slot: Slot, now: Moment) -> bool {
         let woken = self.let_go(slot, Victims::None);
         let record = &mut self.records[slot];
-        let had_to_wait = std::mem::take(&mut record.victims) == Victims::Going;
-        if let State::ErrorBackoff { until } = record.state
-            && had_to_wait
-            && record.rejected_by != PluginSets::EMPTY
-        {
-            self.set_state(slot, State::Backoff { until }, PREEMPTION_FINISHED);
+        let had_to_wait = matches!(std::mem::take(&mut record.victims), Victims::Going { .. });
+        let backs_off = matches!(record.state, State::ErrorBackoff { .. }) && record.rejected_by != PluginSets::EMPTY;
+        if had_to_wait && backs_off {
+            match self.holding_backoff_of(slot, now) {
+                Some(until) => self.set_state(slot, State::Backoff { until }, PREEMPTION_FINISHED),
+                None => self.leave_backoff(slot, PREEMPTION_FINISHED, now),
+            }
         }
         woken
     }

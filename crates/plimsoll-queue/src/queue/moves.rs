@@ -190,15 +190,18 @@ impl SchedulingQueue {
             },
             None => self.config,
         };
-        backoff::until(&config, record.failures(), record.timestamp)
+        backoff::until(&config, record.failures(), record.backs_off_since())
+    }
+
+    /// The same, if that second is not over.
+    pub(super) fn holding_backoff_of(&self, slot: Slot, now: Moment) -> Option<Moment> {
+        self.backoff_of(slot)
+            .filter(|until| backoff::holds(&self.config, *until, now))
     }
 
     /// Puts a pod where what happened to it says.
     pub(super) fn requeue(&mut self, slot: Slot, worth: Worth, event: ClusterEvent, now: Moment) {
-        let until = self
-            .backoff_of(slot)
-            .filter(|until| backoff::holds(&self.config, *until, now));
-        match (worth, until) {
+        match (worth, self.holding_backoff_of(slot, now)) {
             (Worth::Skip, _) => self.park(slot, event, now),
             (Worth::AfterBackoff, Some(until)) => self.enter_backoff(slot, until, event, now),
             (Worth::AfterBackoff | Worth::Immediately, _) => self.enter_active(slot, event, now),
@@ -236,7 +239,7 @@ impl SchedulingQueue {
             return;
         }
         let record = &self.records[slot];
-        let to_the_end = record.rejected_by == PluginSets::EMPTY || record.victims == Victims::Going;
+        let to_the_end = record.rejected_by == PluginSets::EMPTY || matches!(record.victims, Victims::Going { .. });
         let state = if to_the_end {
             State::ErrorBackoff { until }
         } else {

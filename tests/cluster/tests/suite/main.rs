@@ -7,6 +7,7 @@ mod deployment;
 mod election;
 mod extenders;
 mod failover;
+mod fencing;
 mod helping_changes;
 mod measurement;
 mod outages;

@@ -108,12 +108,12 @@ fn short(said: &Said) -> String {
         }
         Said::Executed { result, .. } => format!("executed {result:?}"),
         Said::Going(uid) => format!("{} may be tried", name(uid)),
-        Said::Over {
+        Said::Over(Over {
             preemptor,
             ending,
             spared,
             ..
-        } => format!("{} {} spared={}", name(preemptor), ending.as_str(), spared.len()),
+        }) => format!("{} {} spared={}", name(preemptor), ending.as_str(), spared.len()),
     }
 }
 
@@ -342,6 +342,21 @@ fn a_victim_that_is_on_its_way_by_itself_is_not_asked() {
     assert_eq!(desk.said(), ["b preempted by p", "executed Ok(())"]);
     desk.see(Some(&b), terminating(&b, OURS));
     assert_eq!(desk.said(), ["p may be tried"]);
+}
+
+#[test]
+fn victims_that_an_earlier_leader_has_told_to_go_are_waited_for_and_nothing_is_sent_or_told() {
+    let (p, a, b) = (preemptor("p"), victim("a"), victim("b"));
+    let (a, b) = (terminating(&a, OURS), terminating(&b, None));
+    let mut desk = Desk::new();
+    desk.preemptions.adopt(&plan(&p, &[&a, &b]), desk.now, &mut desk.said);
+    assert!(desk.asks().is_empty());
+    assert_eq!(desk.said(), ["p may be tried"]);
+    desk.gone(&a);
+    assert!(desk.said().is_empty());
+    desk.gone(&b);
+    assert_eq!(desk.said(), ["p done spared=0"]);
+    assert_eq!(desk.preemptions.len(), 0);
 }
 
 #[test]

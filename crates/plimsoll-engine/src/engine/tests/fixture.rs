@@ -416,6 +416,7 @@ impl ProfileBuilder {
     pub(super) fn new() -> Self {
         Self(Profile {
             prepare: Vec::new(),
+            adopt: Vec::new(),
             scheduler_name: "default-scheduler".to_owned(),
             match_rules: Vec::new(),
             backoff: None,

@@ -16,8 +16,8 @@ pub(super) struct Known {
     /// Exists and has no node.
     pub(super) pending: bool,
     pub(super) attempt: Option<Attempt>,
-    /// It was held, and its victims are going now.
-    pub(super) waits_for_victims: bool,
+    /// It was held, and since then its victims are going.
+    pub(super) waits_for_victims: Option<Moment>,
 }
 
 /// An attempt under way as the model sees it.
@@ -43,6 +43,9 @@ impl Attempt {
 impl Known {
     pub(super) fn until(&self, f: &Fixture) -> Moment {
         let failures = if self.errors > 0 { self.errors } else { self.rejections };
-        backoff::until(&f.queue.config, failures, self.timestamp).unwrap_or(Moment::ZERO)
+        let since = self
+            .waits_for_victims
+            .map_or(self.timestamp, |going| going.max(self.timestamp));
+        backoff::until(&f.queue.config, failures, since).unwrap_or(Moment::ZERO)
     }
 }

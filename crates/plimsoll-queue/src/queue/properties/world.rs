@@ -76,7 +76,7 @@ impl World {
 
     /// The place of a pod that backs off after a rejection.
     fn backoff_of(&self, at: usize) -> Place {
-        if self.known[at].waits_for_victims {
+        if self.known[at].waits_for_victims.is_some() {
             Place::ErrorBackoff
         } else {
             Place::Backoff
@@ -222,7 +222,7 @@ impl World {
             errors: 0,
             pending: true,
             attempt: None,
-            waits_for_victims: false,
+            waits_for_victims: None,
         });
     }
 
@@ -316,7 +316,7 @@ impl World {
         } else {
             (known.arrival, known.timestamp) = (arrival, now);
             (known.rejections, known.errors) = (0, 0);
-            known.waits_for_victims = false;
+            known.waits_for_victims = None;
         }
     }
 
@@ -337,7 +337,7 @@ impl World {
             return;
         };
         self.f.queue.hold(&self.known[at].pod.uid, self.f.now);
-        self.known[at].waits_for_victims = false;
+        self.known[at].waits_for_victims = None;
         let ready = [Place::Active, Place::Backoff, Place::ErrorBackoff].map(Some);
         assert!(!ready.contains(&self.place(at)), "a held pod is about to be popped");
     }
@@ -369,7 +369,11 @@ impl World {
         let was_to_be_tried = was_held && gate == Some(HOLD);
         self.f.queue.release(&pod.uid, release, self.f.now);
         let known = &mut self.known[at];
-        known.waits_for_victims = release == Release::Quietly && (was_held || known.waits_for_victims);
+        known.waits_for_victims = match release {
+            Release::Quietly if was_held => Some(backoff::whole_second(self.f.now)),
+            Release::Quietly => known.waits_for_victims,
+            Release::AfterBackoff | Release::AtOnce => None,
+        };
         if let Some(attempt) = &mut self.known[at].attempt {
             attempt.unnumbered |= release != Release::Quietly;
             return;
@@ -448,7 +452,7 @@ impl World {
             assert!(known.attempt.is_none(), "two attempts at one pod");
             assert!(Arc::ptr_eq(&known.pod, &popped.pod), "not the newest object");
             assert!(
-                !known.waits_for_victims || !backed_off.contains(&popped.pod.uid),
+                known.waits_for_victims.is_none() || !backed_off.contains(&popped.pod.uid),
                 "a backoff was cut short"
             );
             known.attempt = Some(Attempt {

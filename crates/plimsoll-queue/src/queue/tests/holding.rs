@@ -14,13 +14,42 @@ fn held(f: &mut Fixture) -> Arc<Pod> {
 
 #[test]
 fn a_held_pod_is_gated_when_something_wakes_it_and_comes_when_it_is_released() {
-    for release in [Release::Quietly, Release::AfterBackoff, Release::AtOnce] {
+    for (release, place) in [
+        (Release::Quietly, Place::ErrorBackoff),
+        (Release::AfterBackoff, Place::Active),
+        (Release::AtOnce, Place::Active),
+    ] {
         let mut f = Fixture::new();
         let pod = held(&mut f);
         f.make_room();
         assert_eq!(f.place(&pod), Some(Place::Gated));
         assert_eq!((f.queue.counts().gated, f.pop_name()), (1, None));
         f.pass(3 * SECOND);
+        f.queue.release(&pod.uid, release, f.now);
+        assert_eq!(f.place(&pod), Some(place), "{release:?}");
+    }
+}
+
+#[test]
+fn the_backoff_of_a_pod_whose_victims_are_going_counts_from_the_moment_at_which_they_are_seen_going() {
+    let mut f = Fixture::new();
+    let pod = held(&mut f);
+    f.pass(30 * SECOND);
+    f.queue.release(&pod.uid, Release::Quietly, f.now);
+    f.make_room();
+    assert_eq!((f.place(&pod), f.pop_name()), (Some(Place::ErrorBackoff), None));
+    f.tick_after(3 * SECOND);
+    assert_eq!(f.pop_name().as_deref(), Some("a"));
+}
+
+#[test]
+fn the_backoff_of_a_pod_whose_last_victim_is_gone_counts_from_its_last_attempt() {
+    for release in [Release::AfterBackoff, Release::AtOnce] {
+        let mut f = Fixture::new();
+        let pod = held(&mut f);
+        f.pass(30 * SECOND);
+        f.queue.release(&pod.uid, Release::Quietly, f.now);
+        f.make_room();
         f.queue.release(&pod.uid, release, f.now);
         assert_eq!(f.place(&pod), Some(Place::Active), "{release:?}");
     }
@@ -66,7 +95,7 @@ fn what_happened_during_the_attempt_is_not_lost_to_a_held_pod() {
     assert_eq!(f.place(&pod), Some(Place::Gated));
     f.pass(3 * SECOND);
     f.queue.release(&pod.uid, Release::Quietly, f.now);
-    assert_eq!(f.place(&pod), Some(Place::Active));
+    assert_eq!(f.place(&pod), Some(Place::ErrorBackoff));
 }
 
 #[test]
@@ -126,8 +155,8 @@ fn a_hold_outlives_a_reload_and_says_so_in_the_gauge_until_it_ends() {
     f.reconfigure(QueueConfig::default(), &["default-scheduler"], &[Arc::clone(&pod)]);
     assert_eq!(f.place(&pod), Some(Place::Gated));
     assert_eq!(gauge(&mut f), 0);
-    f.pass(3 * SECOND);
     f.queue.release(&pod.uid, Release::Quietly, f.now);
+    f.tick_after(3 * SECOND);
     assert_eq!(f.pop_name().as_deref(), Some("a"));
     assert_eq!(gauge(&mut f), -1);
 }

@@ -182,7 +182,7 @@ impl Office {
 
     fn listen_to_the_old(&mut self, uid: &Uid) {
         if self.open.contains_key(uid) {
-            let over = |said: &Said| matches!(said, Said::Over { preemptor, ending: Ending::Replaced, .. } if preemptor == uid);
+            let over = |said: &Said| matches!(said, Said::Over(over) if over.ending == Ending::Replaced && over.preemptor == *uid);
             let at = self.desk.said.iter().position(over).unwrap();
             let later = self.desk.said.split_off(at + 1);
             self.listen();
@@ -226,7 +226,7 @@ impl Office {
                     open.0 = true;
                 }
                 Said::Going(preemptor) => assert!(self.open[&preemptor].1),
-                Said::Over { preemptor, ending, .. } => {
+                Said::Over(Over { preemptor, ending, .. }) => {
                     let (executed, asynchronous) = self.open.remove(&preemptor).unwrap();
                     assert!(executed || (asynchronous && ending != Ending::Done && ending != Ending::Failed));
                 }
