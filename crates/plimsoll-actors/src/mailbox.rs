@@ -5,7 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::ArcSwapOption;
+use plimsoll_client::TermToken;
 use ractor::{ActorRef, Message};
+
+/// Puts one message into its actor's mailbox; returns whether there still was an actor.
+pub type Delivery = Box<dyn FnOnce() -> bool + Send>;
 
 /// Sees each message at the moment it is sent; simulations compare what two runs with one seed have sent.
 pub trait Tap: Send + Sync + 'static {
@@ -17,6 +21,15 @@ pub trait Tap: Send + Sync + 'static {
     fn loses(&self, _to: &'static str, _summary: &str) -> bool {
         false
     }
+
+    /// Delivers `summary` to the actor called `to`: at once, outside of simulations. There it may be later, and two messages
+    /// of one sender to one actor stay in their order. Returns what [`Mailbox::tell`] does.
+    fn delivers(&self, _to: &'static str, _summary: String, deliver: Delivery) -> bool {
+        deliver()
+    }
+
+    /// A term begins that may write while this token allows it.
+    fn term_began(&self, _token: &Arc<TermToken>) {}
 }
 
 /// One line about a message: its kind and whom it concerns, the same in each run with the same seed.
@@ -36,6 +49,15 @@ impl Depth {
     /// Messages sent and not yet taken up.
     pub fn get(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
+    }
+
+    fn put<M: Message>(&self, actor: &ActorRef<M>, message: M) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let sent = actor.cast(message).is_ok();
+        if !sent {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+        sent
     }
 
     /// The actor took a message up.
@@ -102,21 +124,21 @@ impl<M: Message + Summary> Mailbox<M> {
 
     /// Sends; returns whether there was an actor to send to.
     pub fn tell(&self, message: M) -> bool {
-        if let Some(tap) = &self.tap {
-            let summary = message.summary();
-            tap.sent(self.name, &summary);
-            if tap.loses(self.name, &summary) {
-                return true;
-            }
-        }
         let target = self.target.load();
-        let Some(actor) = target.as_deref() else { return false };
-        self.depth.0.fetch_add(1, Ordering::Relaxed);
-        if actor.cast(message).is_err() {
-            self.depth.0.fetch_sub(1, Ordering::Relaxed);
-            return false;
+        let Some(tap) = &self.tap else {
+            return target.as_deref().is_some_and(|actor| self.depth.put(actor, message));
+        };
+        let summary = message.summary();
+        tap.sent(self.name, &summary);
+        if tap.loses(self.name, &summary) {
+            return true;
         }
-        true
+        // Whoever has taken the actor's place when the message arrives is not the one it was sent to.
+        let Some(actor) = target.as_ref().map(Arc::clone) else {
+            return false;
+        };
+        let depth = self.depth.clone();
+        tap.delivers(self.name, summary, Box::new(move || depth.put(&actor, message)))
     }
 
     /// The actor's name in gauges and logs.

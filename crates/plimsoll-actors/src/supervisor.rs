@@ -286,6 +286,9 @@ impl SupervisorState {
     ) -> Result<(), ActorProcessingErr> {
         let mailbox = Mailbox::new("Term", self.replica.tap.clone());
         let number = token.number();
+        if let Some(tap) = &self.replica.tap {
+            tap.term_began(&token);
+        }
         let arguments = TermArguments {
             // Whatever this term still says to a cache when it is over must not reach the one that comes after it.
             parts: TermParts {

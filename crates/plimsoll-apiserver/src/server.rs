@@ -238,6 +238,12 @@ impl ApiServer {
         self.shared.read(|store| store.history().to_vec())
     }
 
+    /// The mutations after the first so many.
+    pub fn history_after(&self, first: usize) -> Vec<Mutation> {
+        self.shared
+            .read(|store| store.history().get(first..).map_or_else(Vec::new, <[Mutation]>::to_vec))
+    }
+
     fn writer(&self, verb: &'static str) -> Writer {
         Writer {
             verb,
@@ -330,6 +336,14 @@ impl ApiServer {
         modify: impl FnOnce(&mut Value),
     ) -> Result<Arc<Value>, ApiError> {
         self.modify_part(resource, Part::Status, "status", namespace, name, modify)
+    }
+
+    /// Resizes the containers of a pod in place, as through its `resize` subresource.
+    ///
+    /// # Errors
+    /// As a PUT of the changed pod to the subresource would be answered.
+    pub fn resize(&self, namespace: &str, pod: &str, resize: impl FnOnce(&mut Value)) -> Result<Arc<Value>, ApiError> {
+        self.modify_part(admission::pods(), Part::Resize, "update", namespace, pod, resize)
     }
 
     fn modify_part(

@@ -45,6 +45,8 @@ pub struct VirtualClock {
     started: Instant,
     start_wall: Timestamp,
     skew: SignedDuration,
+    /// Parts per million by which it runs fast, or slow.
+    drift: i64,
     suspended: AtomicU64,
 }
 
@@ -55,6 +57,7 @@ impl VirtualClock {
             started: Instant::now(),
             start_wall,
             skew: SignedDuration::ZERO,
+            drift: 0,
             suspended: AtomicU64::new(0),
         }
     }
@@ -65,13 +68,25 @@ impl VirtualClock {
         Self { skew, ..self }
     }
 
+    /// The same clock running fast by so many parts per million, or slow.
+    #[must_use]
+    pub fn with_drift(self, parts_per_million: i64) -> Self {
+        Self {
+            drift: parts_per_million,
+            ..self
+        }
+    }
+
     /// Lets time pass that no timer of the process notices, as a suspended machine does.
     pub fn suspend(&self, asleep: Duration) {
         self.suspended.fetch_add(nanos(asleep), Ordering::SeqCst);
     }
 
     fn elapsed(&self) -> Duration {
-        self.started.elapsed() + Duration::from_nanos(self.suspended.load(Ordering::SeqCst))
+        let passed = nanos(self.started.elapsed());
+        let gained = (i128::from(passed) * i128::from(self.drift)) / 1_000_000;
+        let passed = u64::try_from(i128::from(passed) + gained).unwrap_or(passed);
+        Duration::from_nanos(passed.saturating_add(self.suspended.load(Ordering::SeqCst)))
     }
 }
 
@@ -128,6 +143,17 @@ mod tests {
         clock.suspend(Duration::from_secs(3));
         assert_eq!(clock.now(), Moment::ZERO + Duration::from_secs(5));
         assert_eq!(seconds_text(clock.wall()), "2026-11-28T02:31:05Z");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_runs_fast_is_ahead_and_one_that_runs_slow_behind() {
+        let (fast, slow) = (
+            VirtualClock::new(start()).with_drift(300),
+            VirtualClock::new(start()).with_drift(-300),
+        );
+        tokio::time::advance(Duration::from_secs(10)).await;
+        assert_eq!(fast.now(), Moment::ZERO + Duration::from_millis(10_003));
+        assert_eq!(slow.now(), Moment::ZERO + Duration::from_millis(9_997));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod churn;
 mod dice;
+mod steps;
 mod verdict;
 mod weather;
 
@@ -14,11 +15,14 @@ use plimsoll_apiserver::fault::RuleId;
 use plimsoll_config::PodDisruptionBudgetPolicy;
 
 use self::dice::Dice;
+pub use self::steps::Steps;
 use crate::world::{Machine, Setup, World};
 use crate::{invariants, run};
 
-/// Random events of one run.
-const STEPS: u32 = 70;
+/// Numbers of the generators of pauses between steps, beyond those of the steps.
+const PAUSES: u64 = 1_000_000;
+/// The part after the last step.
+const LAST: u64 = 2_000_000;
 /// Replicas at most.
 const REPLICAS: usize = 3;
 /// After the faults have stopped: a lease runs out, a replica that stood aside returns, watches end their backoff.
@@ -27,7 +31,7 @@ const SETTLE: Duration = Duration::from_secs(150);
 const WAKE: Duration = Duration::from_secs(40);
 
 /// What came of one run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// Its seed.
     pub seed: u64,
@@ -37,11 +41,18 @@ pub struct Outcome {
     pub trace: Vec<String>,
     /// Where pods ended.
     pub placements: BTreeMap<String, String>,
+    /// What each step did, in words; empty for a step that found nothing to do or was left out.
+    pub steps: Vec<String>,
 }
 
 /// Runs one seed.
 pub fn simulate(seed: u64) -> Outcome {
-    run(async move { Box::pin(Chaos::new(seed).run()).await })
+    simulate_steps(seed, &Steps::all())
+}
+
+/// Runs one seed, with some of its steps left out. Time passes for those too, and the others draw the same.
+pub fn simulate_steps(seed: u64, steps: &Steps) -> Outcome {
+    run(async move { Box::pin(Chaos::new(seed).run(steps)).await })
 }
 
 struct Chaos {
@@ -52,8 +63,11 @@ struct Chaos {
     /// Asked to end; they may still be at it.
     leaving: Vec<(Machine, RunningReplica)>,
     rules: Vec<RuleId>,
-    next_replica: u32,
-    next_pod: u32,
+    /// Which part of the run goes on: names are made of it, so that one that is left out renames nothing.
+    part: u64,
+    made: u32,
+    /// What the parts did, in words.
+    done: Vec<String>,
     /// What audits found wrong.
     audited: Vec<String>,
 }
@@ -63,17 +77,18 @@ impl Chaos {
         Self {
             world: World::new(seed),
             seed,
-            dice: Dice::new(seed),
+            dice: Dice::new(seed, 0),
             replicas: Vec::new(),
             leaving: Vec::new(),
             rules: Vec::new(),
-            next_replica: 0,
-            next_pod: 0,
+            part: 0,
+            made: 0,
+            done: Vec::new(),
             audited: Vec::new(),
         }
     }
 
-    async fn run(mut self) -> Outcome {
+    async fn run(mut self, steps: &Steps) -> Outcome {
         for (class, value) in churn::CLASSES {
             self.world.add_priority_class(class, value);
         }
@@ -83,12 +98,17 @@ impl Chaos {
         for _ in 0..=self.dice.below(REPLICAS as u64) {
             self.start_replica().await;
         }
-        for _ in 0..STEPS {
-            self.step().await;
+        for step in 0..Steps::COUNT {
+            self.begin_part(step as u64 + 1);
+            if steps.takes(step) {
+                self.step().await;
+            }
+            self.dice = Dice::new(self.seed, PAUSES + self.part);
             let pause = self.dice.below(2_500);
             self.world.pass_with_kubelets(Duration::from_millis(pause)).await;
             self.audit().await;
         }
+        self.begin_part(LAST);
         self.calm_down().await;
         self.world.pass_with_kubelets(SETTLE).await;
         self.audit().await;
@@ -114,8 +134,23 @@ impl Chaos {
             seed: self.seed,
             problems,
             trace: self.world.trace().lines(),
+            steps: self.done.into_iter().take(Steps::COUNT).collect(),
             placements: invariants::placements(self.world.server()),
         }
+    }
+
+    /// What comes is drawn and named for itself.
+    fn begin_part(&mut self, part: u64) {
+        self.part = part;
+        self.made = 0;
+        self.dice = Dice::new(self.seed, part);
+        self.done.push(String::new());
+    }
+
+    /// A name that nothing else of the run has.
+    fn new_name(&mut self, kind: &str) -> String {
+        self.made += 1;
+        format!("{kind}{}-{}", self.part, self.made)
     }
 
     async fn step(&mut self) {
@@ -151,11 +186,17 @@ impl Chaos {
         }
     }
 
-    fn note(&self, text: &str) {
+    fn note(&mut self, text: &str) {
         self.world.trace().note(&format!("* {text}"));
+        if let Some(done) = self.done.last_mut() {
+            if !done.is_empty() {
+                done.push_str("; ");
+            }
+            done.push_str(text);
+        }
     }
 
-    fn compact(&self) {
+    fn compact(&mut self) {
         let back = self.world.server().resource_version();
         self.note(&format!("compact {back}"));
         self.world.server().compact(back);
@@ -165,8 +206,7 @@ impl Chaos {
         if self.replicas.len() >= REPLICAS {
             return;
         }
-        let name = format!("replica-{}", self.next_replica);
-        self.next_replica += 1;
+        let name = self.new_name("replica-");
         self.note(&format!("start {name}"));
         let machine = self.world.machine(&name);
         let mut setup = Setup::default();
@@ -200,12 +240,13 @@ impl Chaos {
             return;
         };
         let machine = &self.replicas[at].0;
-        if machine.link().is_open() {
-            self.note(&format!("cut off {}", machine.name()));
-            machine.link().cut();
+        let (name, link) = (machine.name().to_owned(), machine.link().clone());
+        if link.is_open() {
+            self.note(&format!("cut off {name}"));
+            link.cut();
         } else {
-            self.note(&format!("reconnect {}", machine.name()));
-            machine.link().mend();
+            self.note(&format!("reconnect {name}"));
+            link.mend();
         }
     }
 
@@ -214,9 +255,9 @@ impl Chaos {
             return;
         };
         let asleep = Duration::from_millis(self.dice.below(30_000));
-        let machine = &self.replicas[at].0;
-        self.note(&format!("suspend {} for {asleep:?}", machine.name()));
-        machine.clock().suspend(asleep);
+        let name = self.replicas[at].0.name().to_owned();
+        self.note(&format!("suspend {name} for {asleep:?}"));
+        self.replicas[at].0.clock().suspend(asleep);
     }
 
     /// No more faults, every machine connected, and at least one replica.

@@ -9,11 +9,14 @@ pub mod invariants;
 pub mod link;
 pub mod problem_kind;
 pub mod regressions;
+pub mod post;
 pub mod rules;
 pub mod seed_run;
 pub mod shrink;
 pub mod slow_plugins;
+pub mod terms;
 pub mod trace;
+pub mod wire;
 pub mod workload;
 pub mod world;
 

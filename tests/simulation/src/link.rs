@@ -1,9 +1,9 @@
-//! The way between one machine and the API server, which a test can cut.
+//! The way between one machine and the API server: it can be cut, in one direction or both, and takes its time.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream;
@@ -12,74 +12,184 @@ use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, StreamBody};
 use plimsoll_apiserver::{ApiBody, BodyCut};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{RngCore, SeedableRng};
 use tokio::sync::Notify;
 use tower::Service;
 
-/// Open or cut. While it is cut nothing passes in either direction and nobody is told: requests wait before they are
-/// handed to the connection, answers and watch events after they were sent. Clones share one state.
+use crate::invariants::judge::Judge;
+
+/// Open or cut. While it is cut nothing passes and nobody is told: requests wait before they are handed to the
+/// connection, answers and watch events after they were sent. Clones share one state.
 #[derive(Debug, Clone)]
-pub struct Link(Arc<State>);
+pub struct Link(Arc<Shared>);
 
 #[derive(Debug)]
-struct State {
-    open: AtomicBool,
+struct Shared {
+    state: Mutex<State>,
     /// Wakes who waits in the order in which they came: a `watch` does so in an order of chance, and no run would replay.
     mended: Notify,
 }
 
+#[derive(Debug)]
+struct State {
+    cut: bool,
+    answers_cut: bool,
+    stopped: bool,
+    delays: Delays,
+    random: ChaCha8Rng,
+}
+
+/// How long requests and answers take, at most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Delays {
+    /// From the client to the connection; the fence looks after that.
+    pub before_sending: Duration,
+    /// From the connection to the server: no longer than writes allow for.
+    pub on_the_wire: Duration,
+    /// From the server to the client.
+    pub of_answers: Duration,
+    /// Of so many requests and answers one takes a hundred times as long, but on the wire; none when zero.
+    pub one_is_slow_of: u64,
+}
+
+/// Which stretch of the way.
+#[derive(Clone, Copy)]
+enum Stretch {
+    BeforeSending,
+    Wire,
+    Answer,
+}
+
 impl Default for Link {
     fn default() -> Self {
-        Self(Arc::new(State {
-            open: AtomicBool::new(true),
-            mended: Notify::new(),
-        }))
+        Self::new(0)
     }
 }
 
 impl Link {
+    /// An open way without delays; what they will be is drawn from the seed.
+    pub fn new(seed: u64) -> Self {
+        let state = State {
+            cut: false,
+            answers_cut: false,
+            stopped: false,
+            delays: Delays::default(),
+            random: ChaCha8Rng::seed_from_u64(seed),
+        };
+        Self(Arc::new(Shared {
+            state: Mutex::new(state),
+            mended: Notify::new(),
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Lets nothing pass.
     pub fn cut(&self) {
-        self.0.open.store(false, Ordering::Relaxed);
+        self.lock().cut = true;
+    }
+
+    /// Lets requests reach the server and nothing come back.
+    pub fn cut_answers(&self) {
+        self.lock().answers_cut = true;
     }
 
     /// Lets everything pass, what has waited first.
     pub fn mend(&self) {
-        self.0.open.store(true, Ordering::Relaxed);
+        let mut state = self.lock();
+        (state.cut, state.answers_cut) = (false, false);
+        drop(state);
         self.0.mended.notify_waiters();
     }
 
-    /// Whether it is open.
-    pub fn is_open(&self) -> bool {
-        self.0.open.load(Ordering::Relaxed)
+    /// The process at this end stands still: it takes nothing and sends nothing.
+    pub fn stop(&self) {
+        self.lock().stopped = true;
     }
 
-    async fn passable(&self) {
+    /// The process goes on.
+    pub fn resume(&self) {
+        self.lock().stopped = false;
+        self.0.mended.notify_waiters();
+    }
+
+    /// Whether it is cut in no direction.
+    pub fn is_open(&self) -> bool {
+        let state = self.lock();
+        !state.cut && !state.answers_cut
+    }
+
+    /// From now on requests and answers take so long.
+    pub fn set_delays(&self, delays: Delays) {
+        self.lock().delays = delays;
+    }
+
+    fn passes(&self, stretch: Stretch) -> bool {
+        let state = self.lock();
+        let back = matches!(stretch, Stretch::Answer);
+        !state.cut && !state.stopped && !(back && state.answers_cut)
+    }
+
+    fn delay(&self, stretch: Stretch) -> Duration {
+        let mut state = self.lock();
+        let State { delays, random, .. } = &mut *state;
+        let most = match stretch {
+            Stretch::BeforeSending => delays.before_sending,
+            Stretch::Wire => delays.on_the_wire,
+            Stretch::Answer => delays.of_answers,
+        };
+        if most.is_zero() {
+            return most;
+        }
+        let millis = u64::try_from(most.as_millis()).unwrap_or(0).max(1);
+        let slow = !matches!(stretch, Stretch::Wire)
+            && delays.one_is_slow_of > 0
+            && random.next_u64().is_multiple_of(delays.one_is_slow_of);
+        let most = if slow { 100 * millis } else { millis };
+        Duration::from_millis(random.next_u64() % (most + 1))
+    }
+
+    async fn pass(&self, stretch: Stretch) {
+        let delay = self.delay(stretch);
+        if !delay.is_zero() {
+            tokio::time::sleep(delay).await;
+        }
         loop {
             // Made before the look, so that no mending falls between the two.
             let mended = self.0.mended.notified();
-            if self.is_open() {
+            if self.passes(stretch) {
                 return;
             }
             mended.await;
         }
     }
+
+    /// How long this request takes from the connection to the server.
+    pub(crate) fn wire_delay(&self) -> Duration {
+        self.delay(Stretch::Wire)
+    }
 }
 
 /// A service behind a link. It signs requests with the machine's name.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Linked<S> {
     inner: S,
     link: Link,
     name: Arc<str>,
+    judge: Judge,
 }
 
 impl<S> Linked<S> {
     /// Puts `link` in front of `inner`.
-    pub fn new(inner: S, link: Link, name: &str) -> Self {
+    pub fn new(inner: S, link: Link, name: &str, judge: Judge) -> Self {
         Self {
             inner,
             link,
             name: Arc::from(name),
+            judge,
         }
     }
 
@@ -114,12 +224,16 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Answer<S::Error> {
         self.sign(&mut request);
+        let path = request.uri().path();
+        if path.ends_with("/binding") {
+            self.judge.asked(&self.name, path);
+        }
         let mut inner = self.inner.clone();
         let link = self.link.clone();
         Box::pin(async move {
-            link.passable().await;
+            link.pass(Stretch::BeforeSending).await;
             let answer = inner.call(request).await;
-            link.passable().await;
+            link.pass(Stretch::Answer).await;
             answer.map(|response| response.map(|body| through(body, link)))
         })
     }
@@ -128,7 +242,7 @@ where
 fn through(body: ApiBody, link: Link) -> LinkedBody {
     let frames = stream::unfold((body, link), |(mut body, link)| async move {
         let frame = body.frame().await;
-        link.passable().await;
+        link.pass(Stretch::Answer).await;
         frame.map(|frame| (frame, (body, link)))
     });
     StreamBody::new(frames).boxed_unsync()

@@ -2,8 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use plimsoll_actors::mailbox::Tap;
+use plimsoll_actors::mailbox::{Delivery, Tap};
+use plimsoll_client::{TermToken, VirtualClock};
 use tokio::time::Instant;
+
+use crate::post::Post;
+use crate::terms::Terms;
 
 /// Lines of all replicas of a run, in order.
 #[derive(Debug, Clone)]
@@ -30,14 +34,6 @@ impl Trace {
             lines: Arc::default(),
             losses: Arc::default(),
         }
-    }
-
-    /// The tap of one replica.
-    pub fn tap(&self, replica: &str) -> Arc<dyn Tap> {
-        Arc::new(ReplicaTap {
-            replica: replica.to_owned(),
-            trace: self.clone(),
-        })
     }
 
     /// Adds a line of the test's own.
@@ -78,14 +74,39 @@ impl Trace {
     }
 }
 
-struct ReplicaTap {
+/// What sees the messages of one replica, and has them delivered.
+pub(crate) struct ReplicaTap {
     replica: String,
     trace: Trace,
+    post: Post,
+    clock: Arc<VirtualClock>,
+    terms: Terms,
+}
+
+impl ReplicaTap {
+    pub(crate) fn new(replica: &str, trace: Trace, post: Post, clock: Arc<VirtualClock>, terms: Terms) -> Self {
+        Self {
+            replica: replica.to_owned(),
+            trace,
+            post,
+            clock,
+            terms,
+        }
+    }
 }
 
 impl Tap for ReplicaTap {
     fn sent(&self, to: &'static str, summary: &str) {
         self.trace.note(&format!("{} {to}: {summary}", self.replica));
+        self.terms.check();
+    }
+
+    fn delivers(&self, to: &'static str, summary: String, deliver: Delivery) -> bool {
+        self.post.takes(to, summary, deliver)
+    }
+
+    fn term_began(&self, token: &Arc<TermToken>) {
+        self.terms.began(&self.replica, &self.clock, token);
     }
 
     fn loses(&self, to: &'static str, summary: &str) -> bool {

@@ -1,6 +1,7 @@
 //! An API server, replicas, and time that a test lets pass.
 
 mod edits;
+mod machine;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,9 +19,13 @@ use plimsoll_framework::{Profiles, Registry};
 use plimsoll_telemetry::Metrics;
 use serde_json::Value;
 
+pub use self::machine::{ClockFault, Machine};
 use crate::invariants;
-use crate::link::{Link, Linked};
+use crate::invariants::judge::Judge;
+use crate::link::Linked;
+use crate::terms::Terms;
 use crate::trace::Trace;
+use crate::wire::Wire;
 
 /// Seed 0 of time: every run begins at the same wall-clock time.
 const EPOCH: Timestamp = Timestamp::UNIX_EPOCH;
@@ -30,32 +35,10 @@ pub struct World {
     server: ApiServer,
     clock: Arc<dyn Clock>,
     trace: Trace,
+    judge: Judge,
+    terms: Terms,
     seed: u64,
     metrics: Mutex<BTreeMap<String, Arc<Metrics>>>,
-}
-
-/// What a replica runs on: a clock of its own, and a way to the API server that can be cut.
-pub struct Machine {
-    name: String,
-    clock: Arc<VirtualClock>,
-    link: Link,
-}
-
-impl Machine {
-    /// The identity of the replica on it.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Its clock, which can be made to jump as after a suspension.
-    pub fn clock(&self) -> &VirtualClock {
-        &self.clock
-    }
-
-    /// Its way to the API server.
-    pub fn link(&self) -> &Link {
-        &self.link
-    }
 }
 
 /// How a replica differs from the default.
@@ -130,8 +113,11 @@ impl World {
             clock: Arc::new(ServerClock::starting_at(EPOCH)),
             ..Config::default()
         };
+        let server = ApiServer::new(config);
         Self {
-            server: ApiServer::new(config),
+            judge: Judge::new(server.clone()),
+            terms: Terms::default(),
+            server,
             clock: Arc::new(VirtualClock::new(EPOCH)),
             trace: Trace::start(),
             seed,
@@ -161,6 +147,16 @@ impl World {
         &self.trace
     }
 
+    /// Who judges each write and each binding.
+    pub fn judge(&self) -> &Judge {
+        &self.judge
+    }
+
+    /// The tokens of all terms.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
     /// What the replica of this name counts.
     ///
     /// # Panics
@@ -174,11 +170,17 @@ impl World {
 
     /// A machine for a replica of this name.
     pub fn machine(&self, name: &str) -> Machine {
-        Machine {
-            name: name.to_owned(),
-            clock: Arc::new(VirtualClock::new(self.clock.wall())),
-            link: Link::default(),
-        }
+        self.machine_with(name, ClockFault::default())
+    }
+
+    /// A machine whose clock is not as the others'.
+    pub fn machine_with(&self, name: &str, fault: ClockFault) -> Machine {
+        Machine::new(name, self.seed_of(name), self.clock.wall(), fault, &self.judge)
+    }
+
+    fn seed_of(&self, name: &str) -> u64 {
+        let number = name.bytes().map(u64::from).sum::<u64>();
+        self.seed.wrapping_mul(1_000_003).wrapping_add(number)
     }
 
     /// Starts a replica on a machine of its own; its name is its identity.
@@ -195,9 +197,11 @@ impl World {
     /// When the set-up names plugins that do not exist.
     pub async fn start_on(&self, machine: &Machine, setup: Setup) -> RunningReplica {
         let name = machine.name();
-        let clock: Arc<dyn Clock> = Arc::clone(&machine.clock) as _;
+        let clock = machine.time();
         let client = || {
-            let service = Linked::new(fenced(self.server.service()), machine.link.clone(), name);
+            let link = machine.link.clone();
+            let wire = Wire::new(self.server.service(), link.clone(), name, self.judge.clone());
+            let service = Linked::new(fenced(wire), link, name, self.judge.clone());
             ApiClient::new(kube::Client::new(service, "default"), Arc::clone(&clock))
         };
         let election = &setup.config.leader_election;
@@ -205,7 +209,6 @@ impl World {
         let AssembledConfig { config, profiles } = setup.assembled();
         let metrics = Arc::new(Metrics::new());
         self.keep(name, &metrics);
-        let number = name.bytes().map(u64::from).sum::<u64>();
         let replica = Replica {
             identity: name.to_owned(),
             host: name.to_owned(),
@@ -215,10 +218,10 @@ impl World {
             permits: setup.permits,
             connections,
             listen: None,
-            seed: self.seed.wrapping_mul(1_000_003).wrapping_add(number),
+            seed: self.seed_of(name),
             clock,
             metrics,
-            tap: Some(self.trace.tap(name)),
+            tap: Some(machine.tap(&self.trace, &self.terms)),
         };
         #[expect(clippy::expect_used, reason = "a replica that does not start fails the test")]
         Box::pin(replica.start()).await.expect("a replica")

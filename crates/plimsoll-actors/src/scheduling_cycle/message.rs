@@ -3,7 +3,7 @@ use std::sync::Arc;
 use plimsoll_client::{BindReply, PatchReply, PodRead};
 use plimsoll_engine::ClaimId;
 use plimsoll_framework::EffectReply;
-use plimsoll_model::{Seq, Uid};
+use plimsoll_model::{Change, Delta, Seq, Uid};
 use plimsoll_queue::Release;
 use tokio::sync::oneshot;
 
@@ -155,7 +155,7 @@ pub enum CycleMessage {
 impl Summary for CycleMessage {
     fn summary(&self) -> String {
         match self {
-            Self::Changes(changes) => format!("Changes {}", changes.changes.len()),
+            Self::Changes(changes) => changes_summary(&changes.changes),
             Self::Attempt(attempt) => format!(
                 "Attempt {} seq={} trace={}",
                 attempt.popped.pod.name,
@@ -199,4 +199,21 @@ impl Summary for CycleMessage {
             Self::Probe(_) => "Probe".to_owned(),
         }
     }
+}
+
+/// How many, and the newest version of a pod and of a node among them: what the columns show from then on.
+fn changes_summary(changes: &[Change]) -> String {
+    let (mut pods, mut nodes) = (0, 0);
+    for change in changes {
+        match &change.delta {
+            Delta::PodAdded(pod) | Delta::PodUpdated { new: pod, .. } | Delta::PodDeleted(pod) => {
+                pods = pod.resource_version.as_u64().max(pods);
+            }
+            Delta::NodeAdded(node) | Delta::NodeUpdated { new: node, .. } | Delta::NodeDeleted(node) => {
+                nodes = node.resource_version.as_u64().max(nodes);
+            }
+            _ => {}
+        }
+    }
+    format!("Changes {} pods@{pods} nodes@{nodes}", changes.len())
 }

@@ -15,8 +15,7 @@ const NODES: u64 = 8;
 impl Chaos {
     pub(super) fn add_pods(&mut self) {
         for _ in 0..=self.dice.below(4) {
-            let name = format!("p{}", self.next_pod);
-            self.next_pod += 1;
+            let name = self.new_name("p");
             let cpu = 100 + 100 * self.dice.below(8);
             let pod = workload::pod(&name, i64::try_from(cpu).unwrap_or(100), 10);
             let pod = self.vary(pod);

@@ -6,8 +6,11 @@ use rand_core::{RngCore, SeedableRng};
 pub(super) struct Dice(ChaCha8Rng);
 
 impl Dice {
-    pub(super) fn new(seed: u64) -> Self {
-        Self(ChaCha8Rng::seed_from_u64(seed))
+    /// The generator of one part of a run: what is drawn for one part does not change what is drawn for another.
+    pub(super) fn new(seed: u64, part: u64) -> Self {
+        let mut random = ChaCha8Rng::seed_from_u64(seed);
+        random.set_stream(part);
+        Self(random)
     }
 
     /// A number below `bound`, which is small: that some come a hair more often does not matter.
