@@ -2,10 +2,10 @@
 //! `Preemptions` to say; here requests are sent and news told.
 
 mod eviction;
+mod numbers;
 mod preemptions;
 mod request;
 
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::numbers::Numbers;
 use self::preemptions::{Ending, Preemptions, Said};
 use crate::alarm::Alarm;
 use crate::event_recorder::{PodEvent, RecorderMessage};
@@ -119,8 +120,7 @@ pub struct EvictorArguments {
 /// `DisruptionTarget` condition; a victim that was only marked is an ordinary pod to it.
 pub struct EvictorState {
     preemptions: Preemptions,
-    /// The newest plan of each preemptor.
-    numbers: BTreeMap<Uid, u64>,
+    numbers: Numbers,
     parts: EvictorArguments,
     in_flight: usize,
     draining: Option<oneshot::Sender<()>>,
@@ -136,7 +136,7 @@ impl EvictorState {
             preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(), rejected = rejected.len(),
             "Start the preemption{how}"
         );
-        self.numbers.insert(plan.preemptor.uid.clone(), number);
+        self.numbers.begin(&plan.preemptor.uid, number);
         self.preemptions.open(plan, rejected, now, said);
     }
 
@@ -184,7 +184,7 @@ impl EvictorState {
                     }
                 }
                 Said::Going(preemptor) => {
-                    let plan = self.number_of(&preemptor);
+                    let plan = self.numbers.of(&preemptor);
                     self.parts.cycle.tell(CycleMessage::VictimsGoing { preemptor, plan });
                 }
                 Said::Over {
@@ -200,10 +200,7 @@ impl EvictorState {
                         Ending::Done | Ending::NotNeeded => Some(Release::AfterBackoff),
                         Ending::Failed | Ending::Replaced => None,
                     };
-                    let plan = self.number_of(&preemptor);
-                    if ending != Ending::Replaced {
-                        self.numbers.remove(&preemptor);
-                    }
+                    let plan = self.numbers.end(&preemptor, ending == Ending::Replaced);
                     self.parts.cycle.tell(CycleMessage::PreemptionOver {
                         preemptor,
                         plan,
@@ -214,10 +211,6 @@ impl EvictorState {
                 }
             }
         }
-    }
-
-    fn number_of(&self, preemptor: &Uid) -> u64 {
-        self.numbers.get(preemptor).copied().unwrap_or_default()
     }
 
     fn send_next(&mut self) {
@@ -276,7 +269,7 @@ impl Actor for Evictor {
     ) -> Result<EvictorState, ActorProcessingErr> {
         Ok(EvictorState {
             preemptions: Preemptions::default(),
-            numbers: BTreeMap::new(),
+            numbers: Numbers::default(),
             parts,
             in_flight: 0,
             draining: None,

@@ -51,13 +51,17 @@ impl Depth {
         self.0.load(Ordering::Relaxed)
     }
 
-    fn put<M: Message>(&self, actor: &ActorRef<M>, message: M) -> bool {
+    fn sent(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
-        let sent = actor.cast(message).is_ok();
-        if !sent {
+    }
+
+    /// Hands over a message that counts as sent, and counts it no more when there is nobody.
+    fn hand_over<M: Message>(&self, actor: &ActorRef<M>, message: M) -> bool {
+        let taken = actor.cast(message).is_ok();
+        if !taken {
             self.0.fetch_sub(1, Ordering::Relaxed);
         }
-        sent
+        taken
     }
 
     /// The actor took a message up.
@@ -126,7 +130,10 @@ impl<M: Message + Summary> Mailbox<M> {
     pub fn tell(&self, message: M) -> bool {
         let target = self.target.load();
         let Some(tap) = &self.tap else {
-            return target.as_deref().is_some_and(|actor| self.depth.put(actor, message));
+            return target.as_deref().is_some_and(|actor| {
+                self.depth.sent();
+                self.depth.hand_over(actor, message)
+            });
         };
         let summary = message.summary();
         tap.sent(self.name, &summary);
@@ -138,7 +145,8 @@ impl<M: Message + Summary> Mailbox<M> {
             return false;
         };
         let depth = self.depth.clone();
-        tap.delivers(self.name, summary, Box::new(move || depth.put(&actor, message)))
+        depth.sent();
+        tap.delivers(self.name, summary, Box::new(move || depth.hand_over(&actor, message)))
     }
 
     /// The actor's name in gauges and logs.

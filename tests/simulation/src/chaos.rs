@@ -2,7 +2,11 @@
 //! are cut off, suspended and killed. In the end all that stops, and everything that can be placed must be placed.
 
 mod churn;
+mod climate;
+mod counters;
 mod dice;
+mod machines;
+mod others;
 mod steps;
 mod verdict;
 mod weather;
@@ -12,19 +16,20 @@ use std::time::Duration;
 
 use plimsoll_actors::supervisor::RunningReplica;
 use plimsoll_apiserver::fault::RuleId;
-use plimsoll_config::PodDisruptionBudgetPolicy;
 
+use self::climate::Climate;
+pub use self::counters::Counters;
 use self::dice::Dice;
 pub use self::steps::Steps;
-use crate::world::{Machine, Setup, World};
+use crate::world::{Machine, World};
 use crate::{invariants, run};
 
 /// Numbers of the generators of pauses between steps, beyond those of the steps.
 const PAUSES: u64 = 1_000_000;
 /// The part after the last step.
 const LAST: u64 = 2_000_000;
-/// Replicas at most.
-const REPLICAS: usize = 3;
+/// How long nothing happens in the middle of some runs. Whoever waits for a change then has to have noticed it before.
+const LULL: Duration = Duration::from_secs(25);
 /// After the faults have stopped: a lease runs out, a replica that stood aside returns, watches end their backoff.
 const SETTLE: Duration = Duration::from_secs(150);
 /// After new nodes have come: backoffs end.
@@ -43,6 +48,8 @@ pub struct Outcome {
     pub placements: BTreeMap<String, String>,
     /// What each step did, in words; empty for a step that found nothing to do or was left out.
     pub steps: Vec<String>,
+    /// What there was of what is hard.
+    pub counters: Counters,
 }
 
 /// Runs one seed.
@@ -59,6 +66,8 @@ struct Chaos {
     world: World,
     seed: u64,
     dice: Dice,
+    climate: Climate,
+    counters: Counters,
     replicas: Vec<(Machine, RunningReplica)>,
     /// Asked to end; they may still be at it.
     leaving: Vec<(Machine, RunningReplica)>,
@@ -68,8 +77,8 @@ struct Chaos {
     made: u32,
     /// What the parts did, in words.
     done: Vec<String>,
-    /// What audits found wrong.
-    audited: Vec<String>,
+    /// What was found wrong.
+    found: Vec<String>,
 }
 
 impl Chaos {
@@ -78,13 +87,15 @@ impl Chaos {
             world: World::new(seed),
             seed,
             dice: Dice::new(seed, 0),
+            climate: Climate::of(seed),
+            counters: Counters::default(),
             replicas: Vec::new(),
             leaving: Vec::new(),
             rules: Vec::new(),
             part: 0,
             made: 0,
             done: Vec::new(),
-            audited: Vec::new(),
+            found: Vec::new(),
         }
     }
 
@@ -92,10 +103,14 @@ impl Chaos {
         for (class, value) in churn::CLASSES {
             self.world.add_priority_class(class, value);
         }
+        for budget in others::BUDGETS {
+            self.world.add_budget(budget, 1);
+        }
+        self.set_in();
         for _ in 0..=self.dice.below(4) {
             self.add_node();
         }
-        for _ in 0..=self.dice.below(REPLICAS as u64) {
+        for _ in 0..self.climate.replicas {
             self.start_replica().await;
         }
         for step in 0..Steps::COUNT {
@@ -106,36 +121,46 @@ impl Chaos {
             self.dice = Dice::new(self.seed, PAUSES + self.part);
             let pause = self.dice.below(2_500);
             self.world.pass_with_kubelets(Duration::from_millis(pause)).await;
-            self.audit().await;
+            self.look().await;
         }
         self.begin_part(LAST);
+        self.end().await;
+        self.outcome()
+    }
+
+    /// All faults stop, and what can be placed has to be placed.
+    async fn end(&mut self) {
         self.calm_down().await;
-        self.world.pass_with_kubelets(SETTLE).await;
-        self.audit().await;
-        let mut problems = std::mem::take(&mut self.audited);
-        problems.extend(verdict::left_out(&self.world));
-        problems.extend(verdict::behind_lower(&self.world));
+        for budget in others::BUDGETS {
+            self.world.allow_disruptions(budget, 1_000);
+        }
+        self.world.pass_with_kubelets(SETTLE + self.climate.time_for(100)).await;
+        self.look().await;
+        self.found.extend(verdict::left_out(&self.world));
+        self.found.extend(verdict::behind_lower(&self.world));
         self.note("new nodes");
         self.add_last_nodes();
-        self.world.pass_with_kubelets(WAKE).await;
-        problems.extend(verdict::left_out(&self.world));
-        let untold = invariants::forgotten(self.world.server());
-        problems.extend(
-            untold
-                .into_iter()
-                .map(|pod| format!("nobody was told why pod {pod} waits")),
-        );
-        problems.extend(invariants::violations(self.world.server()));
-        problems.extend(invariants::unplanned_removals(
-            self.world.server(),
-            &self.world.trace().lines(),
-        ));
+        self.world.pass_with_kubelets(WAKE + self.climate.time_for(100)).await;
+        self.look().await;
+        self.found.extend(verdict::left_out(&self.world));
+        self.found.extend(verdict::misled(&self.world));
+        self.found.extend(verdict::untold(&self.world));
+    }
+
+    fn outcome(mut self) -> Outcome {
+        let trace = self.world.trace().lines();
+        let server = self.world.server();
+        self.found.extend(self.world.judge().found());
+        self.found.extend(self.world.terms().problems());
+        self.found.extend(invariants::unplanned_removals(server, &trace));
+        self.count_the_rest();
         Outcome {
             seed: self.seed,
-            problems,
-            trace: self.world.trace().lines(),
-            steps: self.done.into_iter().take(Steps::COUNT).collect(),
+            problems: self.found,
+            trace,
             placements: invariants::placements(self.world.server()),
+            steps: self.done.into_iter().take(Steps::COUNT).collect(),
+            counters: self.counters,
         }
     }
 
@@ -155,33 +180,59 @@ impl Chaos {
 
     async fn step(&mut self) {
         match self.dice.below(100) {
-            0..30 => self.add_pods(),
-            30..38 => self.delete_pod(),
-            38..43 => self.finish_pod(),
-            43..48 => self.ungate_pod(),
-            48..52 => self.label_pod(),
-            52..58 => self.add_node(),
-            58..61 => self.delete_node(),
-            61..66 => self.change_node(),
-            66..78 => self.add_rule(),
-            78..84 => self.remove_rule(),
-            84..87 => self.compact(),
-            87..90 => self.kill_replica(),
-            90..92 => self.shut_down_replica(),
-            92..95 => self.start_replica().await,
-            95..98 => self.cut_or_mend(),
-            _ => self.suspend(),
+            0..24 => self.add_pods(),
+            24..30 => self.delete_pod(),
+            30..33 => self.finish_pod(),
+            33..37 => self.ungate_pod(),
+            37..40 => self.label_pod(),
+            40..45 => self.add_node(),
+            45..47 => self.delete_node(),
+            47..53 => self.change_node(),
+            53..55 => self.resize_pod(),
+            55..65 => self.add_rule(),
+            65..70 => self.remove_rule(),
+            70..72 => self.compact(),
+            72..75 => self.kill_replica(),
+            75..77 => self.shut_down_replica(),
+            77..81 => self.start_replica().await,
+            81..85 => self.cut_or_mend(),
+            85..87 => self.suspend(),
+            87..91 => self.stop_or_resume(),
+            91..95 => self.let_others_bind(),
+            95..96 => self.reload(),
+            96..97 => self.change_budgets(),
+            97..99 => self.slow_down_or_expose(),
+            _ => self.lull().await,
         }
     }
 
-    /// Whatever goes on, each leader knows who has which pod. A term that is being stopped may leave the question open.
-    async fn audit(&mut self) {
-        for (machine, replica) in self.replicas.iter().chain(&self.leaving) {
+    /// Faults end and nothing happens for a while: what fits is placed, without the next change to wake it.
+    async fn lull(&mut self) {
+        self.calm_down().await;
+        let patience = 3 * LULL + self.climate.time_for(100);
+        self.world.pass_with_kubelets(patience).await;
+        self.look().await;
+        self.world.pass_with_kubelets(LULL).await;
+        let left_out = verdict::left_out(&self.world);
+        self.found
+            .extend(left_out.into_iter().map(|what| format!("in a lull, {what}")));
+        for at in 0..self.replicas.len() {
+            self.expose(at);
+        }
+    }
+
+    /// Whatever goes on, nothing that was written or sent is wrong, and each leader knows who has which pod. A term that is
+    /// being stopped may leave that question open.
+    async fn look(&mut self) {
+        self.world.judge().look();
+        self.world.terms().check();
+        let all = self.replicas.iter().chain(&self.leaving);
+        for (machine, replica) in all.filter(|(machine, _)| !machine.is_stopped()) {
             let asked = tokio::time::timeout(Duration::from_secs(1), replica.audit()).await;
             if let Ok(Some(report)) = asked
                 && !report.found.is_empty()
             {
-                self.audited.push(format!("{}: {report}", machine.name()));
+                self.found.push(format!("{}: {report}", machine.name()));
             }
         }
     }
@@ -200,75 +251,5 @@ impl Chaos {
         let back = self.world.server().resource_version();
         self.note(&format!("compact {back}"));
         self.world.server().compact(back);
-    }
-
-    async fn start_replica(&mut self) {
-        if self.replicas.len() >= REPLICAS {
-            return;
-        }
-        let name = self.new_name("replica-");
-        self.note(&format!("start {name}"));
-        let machine = self.world.machine(&name);
-        let mut setup = Setup::default();
-        // Half of the runs ask the API server before they evict anybody.
-        if self.seed.is_multiple_of(2) {
-            setup.profile.extras.pod_disruption_budget_policy = PodDisruptionBudgetPolicy::Hard;
-        }
-        let replica = self.world.start_on(&machine, setup).await;
-        self.replicas.push((machine, replica));
-    }
-
-    fn kill_replica(&mut self) {
-        if let Some(at) = self.dice.index(self.replicas.len()) {
-            let (machine, replica) = self.replicas.remove(at);
-            self.note(&format!("kill {}", machine.name()));
-            replica.kill();
-        }
-    }
-
-    fn shut_down_replica(&mut self) {
-        if let Some(at) = self.dice.index(self.replicas.len()) {
-            let (machine, replica) = self.replicas.remove(at);
-            self.note(&format!("shut down {}", machine.name()));
-            replica.shutdown();
-            self.leaving.push((machine, replica));
-        }
-    }
-
-    fn cut_or_mend(&mut self) {
-        let Some(at) = self.dice.index(self.replicas.len()) else {
-            return;
-        };
-        let machine = &self.replicas[at].0;
-        let (name, link) = (machine.name().to_owned(), machine.link().clone());
-        if link.is_open() {
-            self.note(&format!("cut off {name}"));
-            link.cut();
-        } else {
-            self.note(&format!("reconnect {name}"));
-            link.mend();
-        }
-    }
-
-    fn suspend(&mut self) {
-        let Some(at) = self.dice.index(self.replicas.len()) else {
-            return;
-        };
-        let asleep = Duration::from_millis(self.dice.below(30_000));
-        let name = self.replicas[at].0.name().to_owned();
-        self.note(&format!("suspend {name} for {asleep:?}"));
-        self.replicas[at].0.clock().suspend(asleep);
-    }
-
-    /// No more faults, every machine connected, and at least one replica.
-    async fn calm_down(&mut self) {
-        self.note("calm");
-        self.world.server().faults().clear();
-        for (machine, _) in self.replicas.iter().chain(&self.leaving) {
-            machine.link().mend();
-        }
-        if self.replicas.is_empty() {
-            self.start_replica().await;
-        }
     }
 }

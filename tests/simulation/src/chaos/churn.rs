@@ -4,12 +4,13 @@ use plimsoll_apiserver::resource;
 use serde_json::{Value, json};
 
 use super::Chaos;
+use super::others::BUDGETS;
 use crate::workload;
 
 const ZONES: [&str; 3] = ["a", "b", "c"];
 /// Priority classes: pods of these may make others go.
 pub(super) const CLASSES: [(&str, i32); 2] = [("high", 1_000), ("highest", 2_000)];
-/// Nodes that may come and go; each keeps its size, since a scheduler cannot know that one shrank until it is told.
+/// Nodes that may come and go.
 const NODES: u64 = 8;
 
 impl Chaos {
@@ -44,6 +45,10 @@ impl Chaos {
             let grace = i64::try_from(self.dice.below(8)).unwrap_or(0);
             pod = workload::of_class(pod, class, grace);
         }
+        if self.dice.percent(20) {
+            let budget = self.dice.pick(&BUDGETS);
+            pod["metadata"]["labels"] = json!({ "app": budget });
+        }
         if self.dice.percent(10) {
             pod["spec"]["tolerations"] = json!([{ "key": "dedicated", "operator": "Exists" }]);
         }
@@ -62,7 +67,7 @@ impl Chaos {
         resource::find("", "v1", plural).map_or_else(Vec::new, |kind| self.world.server().snapshot(kind))
     }
 
-    fn pick_pod(&mut self, wanted: impl Fn(&Value) -> bool) -> Option<String> {
+    pub(super) fn pick_pod(&mut self, wanted: impl Fn(&Value) -> bool) -> Option<String> {
         let pods = self.pods(wanted);
         self.dice.pick(&pods).cloned()
     }
@@ -146,15 +151,31 @@ impl Chaos {
 
     pub(super) fn change_node(&mut self) {
         let Some(name) = self.pick_node() else { return };
-        let what = self.dice.below(3);
+        let what = self.dice.below(5);
         self.note(&format!("change node {name} ({what})"));
+        if what == 4 {
+            return self.resize_node(&name);
+        }
         self.world.edit_node(&name, |node| match what {
             0 => toggle(&mut node["metadata"]["labels"]["disk"], json!("ssd"), json!("none")),
             1 => toggle(&mut node["spec"]["unschedulable"], json!(true), json!(false)),
-            _ => {
+            2 => {
                 let taint = json!([{ "key": "dedicated", "value": "x", "effect": "NoSchedule" }]);
                 toggle(&mut node["spec"]["taints"], taint, json!([]));
             }
+            _ => {
+                let taint = json!([{ "key": "node.kubernetes.io/not-ready", "effect": "NoSchedule" }]);
+                toggle(&mut node["spec"]["taints"], taint, json!([]));
+            }
+        });
+    }
+
+    /// A kubelet says that it has less for pods than before, or all of it again.
+    fn resize_node(&mut self, name: &str) {
+        let (cpu, pods) = (300 + 100 * self.dice.below(8), 2 + self.dice.below(3));
+        self.world.edit_node_status(name, |node| {
+            node["status"]["allocatable"]["cpu"] = json!(format!("{cpu}m"));
+            node["status"]["allocatable"]["pods"] = json!(pods.to_string());
         });
     }
 }

@@ -7,6 +7,7 @@ use plimsoll_apiserver::resource;
 use plimsoll_model::Quantity;
 use serde_json::Value;
 
+use crate::invariants;
 use crate::world::World;
 
 /// Room on one node.
@@ -53,6 +54,46 @@ pub(super) fn behind_lower(world: &World) -> Vec<String> {
         .collect()
 }
 
+/// A node that would take a pod, by the API server's objects.
+pub(super) fn room_for(world: &World, pod: &Value) -> Option<String> {
+    let snapshot =
+        |plural: &str| resource::find("", "v1", plural).map_or_else(Vec::new, |kind| world.server().snapshot(kind));
+    let (pods, nodes) = (snapshot("pods"), snapshot("nodes"));
+    let rooms = rooms(&pods, &nodes);
+    let node = nodes.iter().find(|node| fits(pod, node, &rooms))?;
+    Some(text(&node["metadata"]["name"]))
+}
+
+/// Pods that are meant for a node that is not there.
+pub(super) fn misled(world: &World) -> Vec<String> {
+    let snapshot =
+        |plural: &str| resource::find("", "v1", plural).map_or_else(Vec::new, |kind| world.server().snapshot(kind));
+    let nodes: BTreeSet<String> = snapshot("nodes")
+        .iter()
+        .map(|node| text(&node["metadata"]["name"]))
+        .collect();
+    let pods = snapshot("pods");
+    let waiting = pods.iter().filter(|pod| waits(pod));
+    waiting
+        .filter_map(|pod| {
+            let node = pod["status"]["nominatedNodeName"].as_str()?;
+            let wrong = !node.is_empty() && !nodes.contains(node);
+            wrong.then(|| format!("pod {} is nominated to {node}, which is gone", pod["metadata"]["name"]))
+        })
+        .collect()
+}
+
+/// Pods of ours that wait and were not told why.
+pub(super) fn untold(world: &World) -> Vec<String> {
+    let untold = invariants::forgotten(world.server()).into_iter();
+    let ours = untold.filter(|name| world.pod(name).is_some_and(|pod| is_ours(&pod)));
+    ours.map(|pod| format!("nobody was told why pod {pod} waits")).collect()
+}
+
+fn is_ours(pod: &Value) -> bool {
+    pod["spec"]["schedulerName"] == "default-scheduler"
+}
+
 fn priority(pod: &Value) -> i64 {
     pod["spec"]["priority"].as_i64().unwrap_or(0)
 }
@@ -81,11 +122,13 @@ fn rooms(pods: &[Arc<Value>], nodes: &[Arc<Value>]) -> BTreeMap<String, Room> {
     rooms
 }
 
-fn waits(pod: &Value) -> bool {
+/// A pod of ours that could be bound.
+pub(super) fn waits(pod: &Value) -> bool {
     let gated = pod["spec"]["schedulingGates"]
         .as_array()
         .is_some_and(|gates| !gates.is_empty());
-    text(&pod["spec"]["nodeName"]).is_empty() && !gated
+    let going = pod["metadata"]["deletionTimestamp"].is_string();
+    text(&pod["spec"]["nodeName"]).is_empty() && !gated && !going && is_ours(pod)
 }
 
 fn fits(pod: &Value, node: &Value, rooms: &BTreeMap<String, Room>) -> bool {
@@ -105,13 +148,23 @@ fn fits(pod: &Value, node: &Value, rooms: &BTreeMap<String, Room>) -> bool {
         && tolerates(pod, node)
 }
 
-/// The only taint here is `dedicated`; one that tells of a cordon goes with the field.
+/// All taints here keep pods off; one that tells of a cordon goes with the field.
 fn tolerates(pod: &Value, node: &Value) -> bool {
-    let has = |list: &Value, key: &str| {
-        list.as_array()
-            .is_some_and(|list| list.iter().any(|item| item["key"] == key))
+    let none = Vec::new();
+    let list = |value: &Value| value.as_array().unwrap_or(&none).clone();
+    let tolerations = list(&pod["spec"]["tolerations"]);
+    let tolerated = |taint: &Value| {
+        let same = |toleration: &Value| {
+            let effect = toleration["effect"].as_str().unwrap_or_default();
+            toleration["key"] == taint["key"] && (effect.is_empty() || toleration["effect"] == taint["effect"])
+        };
+        tolerations.iter().any(same)
     };
-    !has(&node["spec"]["taints"], "dedicated") || has(&pod["spec"]["tolerations"], "dedicated")
+    let taints = list(&node["spec"]["taints"]);
+    let mut others = taints
+        .iter()
+        .filter(|taint| taint["key"] != "node.kubernetes.io/unschedulable");
+    others.all(tolerated)
 }
 
 fn requests(pod: &Value) -> (i64, i64) {

@@ -1,6 +1,6 @@
 //! Faults that come and go.
 
-use plimsoll_apiserver::fault::{Action, Failure, Match, Rule};
+use plimsoll_apiserver::fault::{Action, Failure, Match, Rule, RuleId};
 
 use super::Chaos;
 use crate::rules;
@@ -32,12 +32,26 @@ impl Chaos {
         if let Some(at) = self.dice.index(self.rules.len()) {
             let id = self.rules.remove(at);
             self.note(&format!("fault {} ends", id.0));
+            self.count(id);
             self.world.server().faults().remove(id);
         }
     }
 
+    /// All of them, those of the climate too.
+    pub(super) fn end_rules(&mut self) {
+        for id in std::mem::take(&mut self.rules) {
+            self.count(id);
+        }
+        self.world.server().faults().clear();
+    }
+
+    fn count(&mut self, id: RuleId) {
+        self.counters.faults += self.world.server().faults().fired(id).unwrap_or(0);
+    }
+
     fn draw_fault(&mut self) -> (Match, Action) {
-        match self.dice.below(12) {
+        match self.dice.below(13) {
+            12 => (Match::default(), self.refusal()),
             10 => (rules::deletions(), self.fault_of_a_write()),
             11 => (rules::evictions(), self.fault_of_a_write()),
             0..4 => (rules::bindings(), self.fault_of_a_write()),

@@ -104,6 +104,16 @@ impl World {
             .expect("a change of a node that the server takes");
     }
 
+    /// A kubelet changes what it says of its node.
+    ///
+    /// # Panics
+    /// When the server does not take the change.
+    pub fn edit_node_status(&self, name: &str, edit: impl FnOnce(&mut Value)) {
+        self.server
+            .modify_status(core("nodes"), "", name, edit)
+            .expect("a status of a node that the server takes");
+    }
+
     /// Deletes a node.
     ///
     /// # Panics

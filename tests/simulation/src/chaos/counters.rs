@@ -1,0 +1,61 @@
+//! What there was of what is hard, so that a campaign shows that it met it.
+
+use std::ops::AddAssign;
+
+use super::Chaos;
+
+/// Counts of one run, or of many.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Requests that a fault befell.
+    pub faults: u64,
+    /// Messages between two actors that did not arrive at once.
+    pub delayed_messages: u64,
+    /// Terms begun after the first of the run.
+    pub hand_overs: u64,
+    /// Bindings sent.
+    pub bindings: u64,
+    /// Bindings that the API server did not answer definitely.
+    pub unknown_bindings: u64,
+    /// Pods bound by the other scheduler.
+    pub foreign_binds: u64,
+    /// Bindings past the line of a node that somebody else changed inside the delivery window.
+    pub excluded: u64,
+    /// Processes stopped for a while.
+    pub stops: u64,
+    /// Machines suspended.
+    pub suspensions: u64,
+    /// Machines cut off, in one direction or both.
+    pub cuts: u64,
+    /// Processes killed.
+    pub kills: u64,
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Self) {
+        self.faults += other.faults;
+        self.delayed_messages += other.delayed_messages;
+        self.hand_overs += other.hand_overs;
+        self.bindings += other.bindings;
+        self.unknown_bindings += other.unknown_bindings;
+        self.foreign_binds += other.foreign_binds;
+        self.excluded += other.excluded;
+        self.stops += other.stops;
+        self.suspensions += other.suspensions;
+        self.cuts += other.cuts;
+        self.kills += other.kills;
+    }
+}
+
+impl Chaos {
+    /// Adds what others have counted.
+    pub(super) fn count_the_rest(&mut self) {
+        let judged = self.world.judge().counts();
+        let machines = self.replicas.iter().chain(&self.leaving);
+        self.counters.delayed_messages = machines.map(|(machine, _)| machine.post().delayed()).sum();
+        self.counters.hand_overs = self.world.terms().begun().saturating_sub(1);
+        self.counters.bindings = judged.sent;
+        self.counters.unknown_bindings = judged.unknown;
+        self.counters.excluded = judged.excluded;
+    }
+}
