@@ -5,6 +5,7 @@ mod churn;
 mod climate;
 mod counters;
 mod dice;
+mod hand_over;
 mod machines;
 mod others;
 mod steps;
@@ -180,7 +181,8 @@ impl Chaos {
 
     async fn step(&mut self) {
         match self.dice.below(100) {
-            0..24 => self.add_pods(),
+            0..22 => self.add_pods(),
+            22..24 => self.hand_over_unseen().await,
             24..30 => self.delete_pod(),
             30..33 => self.finish_pod(),
             33..37 => self.ungate_pod(),

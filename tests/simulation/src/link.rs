@@ -35,6 +35,7 @@ struct Shared {
 struct State {
     cut: bool,
     answers_cut: bool,
+    pods_held: bool,
     stopped: bool,
     delays: Delays,
     random: ChaCha8Rng,
@@ -59,6 +60,8 @@ enum Stretch {
     BeforeSending,
     Wire,
     Answer,
+    /// What a watch of pods says.
+    PodEvents,
 }
 
 impl Default for Link {
@@ -73,6 +76,7 @@ impl Link {
         let state = State {
             cut: false,
             answers_cut: false,
+            pods_held: false,
             stopped: false,
             delays: Delays::default(),
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -97,10 +101,15 @@ impl Link {
         self.lock().answers_cut = true;
     }
 
+    /// The connections that carry watches of pods stand still: what they say arrives once the link is mended.
+    pub fn hold_pods(&self) {
+        self.lock().pods_held = true;
+    }
+
     /// Lets everything pass, what has waited first.
     pub fn mend(&self) {
         let mut state = self.lock();
-        (state.cut, state.answers_cut) = (false, false);
+        (state.cut, state.answers_cut, state.pods_held) = (false, false, false);
         drop(state);
         self.0.mended.notify_waiters();
     }
@@ -119,7 +128,7 @@ impl Link {
     /// Whether it is cut in no direction.
     pub fn is_open(&self) -> bool {
         let state = self.lock();
-        !state.cut && !state.answers_cut
+        !state.cut && !state.answers_cut && !state.pods_held
     }
 
     /// From now on requests and answers take so long.
@@ -129,8 +138,9 @@ impl Link {
 
     fn passes(&self, stretch: Stretch) -> bool {
         let state = self.lock();
-        let back = matches!(stretch, Stretch::Answer);
-        !state.cut && !state.stopped && !(back && state.answers_cut)
+        let back = matches!(stretch, Stretch::Answer | Stretch::PodEvents);
+        let held = matches!(stretch, Stretch::PodEvents) && state.pods_held;
+        !state.cut && !state.stopped && !held && !(back && state.answers_cut)
     }
 
     fn delay(&self, stretch: Stretch) -> Duration {
@@ -139,7 +149,7 @@ impl Link {
         let most = match stretch {
             Stretch::BeforeSending => delays.before_sending,
             Stretch::Wire => delays.on_the_wire,
-            Stretch::Answer => delays.of_answers,
+            Stretch::Answer | Stretch::PodEvents => delays.of_answers,
         };
         if most.is_zero() {
             return most;
@@ -228,21 +238,32 @@ where
         if path.ends_with("/binding") {
             self.judge.asked(&self.name, path);
         }
+        let body_comes = stretch_of_body(&request);
         let mut inner = self.inner.clone();
         let link = self.link.clone();
         Box::pin(async move {
             link.pass(Stretch::BeforeSending).await;
             let answer = inner.call(request).await;
             link.pass(Stretch::Answer).await;
-            answer.map(|response| response.map(|body| through(body, link)))
+            answer.map(|response| response.map(|body| through(body, link, body_comes)))
         })
     }
 }
 
-fn through(body: ApiBody, link: Link) -> LinkedBody {
-    let frames = stream::unfold((body, link), |(mut body, link)| async move {
+fn stretch_of_body<B>(request: &Request<B>) -> Stretch {
+    let uri = request.uri();
+    let watches = uri.query().is_some_and(|query| query.contains("watch="));
+    if watches && uri.path().ends_with("/pods") {
+        Stretch::PodEvents
+    } else {
+        Stretch::Answer
+    }
+}
+
+fn through(body: ApiBody, link: Link, stretch: Stretch) -> LinkedBody {
+    let frames = stream::unfold((body, link), move |(mut body, link)| async move {
         let frame = body.frame().await;
-        link.pass(Stretch::Answer).await;
+        link.pass(stretch).await;
         frame.map(|frame| (frame, (body, link)))
     });
     StreamBody::new(frames).boxed_unsync()

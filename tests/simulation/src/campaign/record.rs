@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::chaos::Outcome;
+use crate::chaos::{Counters, Outcome};
 
 /// What came of one seed: a line of the state file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,10 +16,10 @@ pub struct SeedRecord {
     pub failure: Option<String>,
     /// Pods that had a node in the end.
     pub placed: u64,
-    /// Terms that began.
-    pub terms: u64,
     /// Messages between actors.
     pub messages: u64,
+    /// What there was of what is hard.
+    pub counters: Counters,
     /// How often what was done to the cluster and its replicas, by the words for it.
     pub deeds: BTreeMap<String, u64>,
 }
@@ -34,15 +34,14 @@ impl SeedRecord {
             }
         }
         let count = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
-        let is_term = |line: &&String| line.contains(" Supervisor: TermBegan");
         let is_message = |line: &&String| !line.contains(" * ");
         Self {
             seed: outcome.seed,
             problems: outcome.problems.clone(),
             failure: None,
             placed: count(outcome.placements.len()),
-            terms: count(outcome.trace.iter().filter(is_term).count()),
             messages: count(outcome.trace.iter().filter(is_message).count()),
+            counters: outcome.counters,
             deeds,
         }
     }
@@ -80,6 +79,6 @@ mod tests {
             .map(|(deed, times)| (deed.as_str(), *times))
             .collect();
         assert_eq!(deeds, [("create pod", 2), ("suspend", 1)]);
-        assert_eq!((record.terms, record.messages), (1, 1));
+        assert_eq!(record.messages, 1);
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::Serialize;
 
 use super::SeedRecord;
+use crate::chaos::Counters;
 
 /// What came of a campaign.
 #[derive(Debug, Serialize)]
@@ -19,12 +20,10 @@ pub struct Report {
     pub failed: Vec<SeedRecord>,
     /// Pods that had a node in the end.
     pub placed: u64,
-    /// Terms that began: every one but a seed's first is a hand-over.
-    pub terms: u64,
-    /// Hand-overs.
-    pub hand_overs: u64,
     /// Messages between actors.
     pub messages: u64,
+    /// What there was of what is hard.
+    pub counters: Counters,
     /// How often what was done to clusters and replicas.
     pub deeds: BTreeMap<String, u64>,
 }
@@ -41,16 +40,14 @@ impl Report {
             seeds: 0,
             failed: Vec::new(),
             placed: 0,
-            terms: 0,
-            hand_overs: 0,
             messages: 0,
+            counters: Counters::default(),
             deeds: BTreeMap::new(),
         };
         for record in records {
             report.seeds += 1;
             report.placed += record.placed;
-            report.terms += record.terms;
-            report.hand_overs += record.terms.saturating_sub(1);
+            report.counters += record.counters;
             report.messages += record.messages;
             for (deed, times) in &record.deeds {
                 *report.deeds.entry(deed.clone()).or_default() += times;
@@ -72,9 +69,10 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} seeds from {} on (version {}): {} pods placed, {} terms, {} hand-overs, {} messages",
-            self.seeds, self.start, self.fingerprint, self.placed, self.terms, self.hand_overs, self.messages
+            "{} seeds from {} on (version {}): {} pods placed, {} messages",
+            self.seeds, self.start, self.fingerprint, self.placed, self.messages
         )?;
+        writeln!(f, "{:#?}", self.counters)?;
         for (deed, times) in &self.deeds {
             writeln!(f, "  {times:8} {deed}")?;
         }
