@@ -26,6 +26,8 @@ NODES ?= 500 5000
 PREEMPTORS ?= 500
 ROUNDS ?= 1
 EMBEDDED ?=
+# Where `make chaos` keeps its state and its reports; a folder of the seed unless set.
+DIR ?=
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
 SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
@@ -87,6 +89,12 @@ simulate: ## Run whole schedulers with random faults on virtual time (SEEDS=300 
 .PHONY: simulation-tests
 simulation-tests: ## Run the tests on virtual time against the embedded API server, 300 random runs and the guards' proofs among them
 	cargo test --workspace $(addprefix --test ,$(SIMULATIONS))
+
+# The bin is built as the tests are, next to them; what matters runs as the program under test.
+.PHONY: chaos
+chaos: controlplane binary ## Kill, pause and cut off three replicas, API servers and etcd (ROUNDS=30 SEED=0, goes on where it was; DIR=target/chaos/seed-0)
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-chaos --bin chaos -- \
+		--rounds $(if $(filter file,$(origin ROUNDS)),30,$(ROUNDS)) --seed $(SEED) $(if $(DIR),--dir "$(DIR)")
 
 .PHONY: oracle
 oracle: upstream oracle-binary ## Compare random cases with kube-scheduler's own plugins (CASES=20000 SEED=0 JOBS=1)

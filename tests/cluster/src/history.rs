@@ -5,14 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
+use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use plimsoll_controlplane::{Change, Etcd};
+use plimsoll_controlplane::{Change, Etcd, EtcdClient};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use crate::explain::PodFacts;
+
+/// An etcd that does not answer for so long will not be started again.
+const GONE_FOR_GOOD: Duration = Duration::from_mins(2);
 
 /// One change of an object the tests care about.
 #[derive(Clone, Debug)]
@@ -57,6 +62,8 @@ struct Shared {
 struct Book {
     records: Vec<(i64, Record)>,
     state: State,
+    /// The revision of the last write, whatever it was to.
+    seen: i64,
     failure: Option<String>,
 }
 
@@ -128,30 +135,75 @@ impl State {
 impl History {
     /// Starts recording with everything after `revision`. It must be called inside a Tokio runtime.
     pub async fn start(etcd: &Etcd, revision: i64) -> anyhow::Result<Self> {
-        let mut changes = etcd.history(revision + 1).await?.boxed();
+        let changes = etcd.history(revision + 1).await?.boxed();
+        Ok(Self::recording(revision, async move |shared, tell| {
+            let broken = follow(changes, &shared, &tell).await;
+            shared.fail(&broken, &tell);
+        }))
+    }
+
+    /// The same of an etcd that is killed and started again meanwhile: nothing is missed, as etcd keeps its history. It
+    /// must be called inside a Tokio runtime.
+    pub fn start_over_restarts(etcd: EtcdClient, revision: i64) -> Self {
+        Self::recording(revision, async move |shared, tell| {
+            let mut since = Instant::now();
+            loop {
+                let before = shared.lock().seen;
+                let broken = match etcd.history(before + 1).await {
+                    Ok(changes) => follow(changes.boxed(), &shared, &tell).await,
+                    Err(error) => error,
+                };
+                if shared.lock().seen > before {
+                    since = Instant::now();
+                } else if since.elapsed() > GONE_FOR_GOOD {
+                    return shared.fail(&broken, &tell);
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        })
+    }
+
+    fn recording<W>(revision: i64, work: impl FnOnce(Arc<Shared>, watch::Sender<()>) -> W) -> Self
+    where
+        W: Future<Output = ()> + Send + 'static,
+    {
         let shared = Arc::new(Shared::default());
+        shared.lock().seen = revision;
         let (tell, news) = watch::channel(());
         let mut task = JoinSet::new();
-        let writer = Arc::clone(&shared);
-        task.spawn(async move {
-            loop {
-                let next = changes
-                    .try_next()
-                    .await
-                    .and_then(|change| change.context("etcd's history ended"));
-                let done = next.is_err();
-                writer.write(next.and_then(|change| Ok((change.revision, decode(&change)?))));
-                tell.send_replace(());
-                if done {
-                    return;
-                }
-            }
-        });
-        Ok(Self {
+        task.spawn(work(Arc::clone(&shared), tell));
+        Self {
             shared,
             news,
             _task: task,
-        })
+        }
+    }
+
+    /// Takes the records so far out, so that a long run does not keep them all. The state stays.
+    pub fn take_records(&self) -> Vec<(i64, Record)> {
+        std::mem::take(&mut self.shared.lock().records)
+    }
+
+    /// Waits until everything up to this revision is recorded.
+    pub async fn caught_up(&self, revision: i64, limit: Duration) -> anyhow::Result<()> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let (seen, failure) = {
+                let book = self.shared.lock();
+                (book.seen, book.failure.clone())
+            };
+            if seen >= revision {
+                return Ok(());
+            }
+            if let Some(failure) = failure {
+                anyhow::bail!("the recorder failed: {failure}");
+            }
+            anyhow::ensure!(
+                Instant::now() < deadline,
+                "the recorder is at revision {seen} and does not get to {revision}"
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Reads something from the present state.
@@ -200,16 +252,38 @@ impl Shared {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, next: anyhow::Result<(i64, Option<Record>)>) {
+    fn write(&self, change: &Change) -> anyhow::Result<()> {
+        let record = decode(change)?;
         let mut book = self.lock();
-        match next {
-            Ok((revision, Some(record))) => {
-                book.state.apply(&record);
-                book.records.push((revision, record));
-            }
-            Ok((_, None)) => {}
-            Err(error) => book.failure = Some(format!("{error:#}")),
+        if let Some(record) = record {
+            book.state.apply(&record);
+            book.records.push((change.revision, record));
         }
+        book.seen = change.revision;
+        Ok(())
+    }
+
+    fn fail(&self, error: &anyhow::Error, tell: &watch::Sender<()>) {
+        self.lock().failure = Some(format!("{error:#}"));
+        tell.send_replace(());
+    }
+}
+
+/// Records every change until there are no more, and returns why.
+async fn follow(
+    mut changes: BoxStream<'static, anyhow::Result<Change>>,
+    shared: &Shared,
+    tell: &watch::Sender<()>,
+) -> anyhow::Error {
+    loop {
+        let next = changes.try_next().await;
+        let written = next
+            .and_then(|change| change.context("etcd's history ended"))
+            .and_then(|change| shared.write(&change));
+        if let Err(error) = written {
+            return error;
+        }
+        tell.send_replace(());
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Node, Pod};
 use plimsoll_controlplane::BindRequest;
 
 use crate::explain::PodFacts;
@@ -177,37 +177,69 @@ fn never_past_the_line(
     evidence: &Evidence<'_>,
     verdict: &mut Verdict,
 ) -> anyhow::Result<()> {
-    let Some(name) = pod.node() else { return Ok(()) };
-    let Some(node) = state.nodes.get(name) else {
-        return Ok(());
-    };
-    let line = amounts(node.status.as_ref().and_then(|status| status.allocatable.as_ref()))?;
-    let on_node: Vec<&Pod> = state
-        .pods
-        .values()
-        .filter(|p| p.node() == Some(name) && !p.finished())
-        .collect();
-    let mut taken = Amounts::new();
-    for pod in &on_node {
-        add(&mut taken, &pod_requests(pod)?);
-    }
-    for (resource, asked) in pod_requests(pod)? {
-        let (taken, line) = (
-            taken.get(&resource).copied().unwrap_or(0),
-            line.get(&resource).copied().unwrap_or(0),
-        );
-        if asked == 0 || taken <= line {
-            continue;
-        }
-        if in_hand_over(pod, &on_node, evidence) {
+    for OverCommitment { resource, taken, line } in over_commitments(pod, state)? {
+        let on_node = state.pods.values().filter(|p| p.node() == pod.node() && !p.finished());
+        if in_hand_over(pod, &on_node.collect::<Vec<_>>(), evidence) {
             verdict.foreign_overcommitments += 1;
         } else {
-            let key = pod.key();
+            let (key, name) = (pod.key(), pod.node().unwrap_or_default());
             let message = format!("revision {revision}: {key} took {name} past its {resource}: {taken} of {line} (m)");
             verdict.violations.push(message);
         }
     }
     Ok(())
+}
+
+/// A resource of which a node has given away more than it has, in thousandths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OverCommitment {
+    /// Its name; `pods` for the count of pods.
+    pub resource: String,
+    /// What the pods on the node take.
+    pub taken: i128,
+    /// What the node has.
+    pub line: i128,
+}
+
+/// Of what the pod asks for, that of which its node has given away too much; nothing where the pod is not bound or its node
+/// is gone.
+pub fn over_commitments(pod: &Pod, state: &State) -> anyhow::Result<Vec<OverCommitment>> {
+    let Some(node) = pod.node().and_then(|name| state.nodes.get(name)) else {
+        return Ok(Vec::new());
+    };
+    let (taken, line) = (taken(node, state)?, allocatable(node)?);
+    let mut found = Vec::new();
+    for (resource, asked) in pod_requests(pod)? {
+        let of = |amounts: &Amounts| amounts.get(&resource).copied().unwrap_or(0);
+        let (taken, line) = (of(&taken), of(&line));
+        if asked > 0 && taken > line {
+            found.push(OverCommitment { resource, taken, line });
+        }
+    }
+    Ok(found)
+}
+
+/// Whether the node has what the pod asks for, beside the pods that are there.
+pub fn has_room(pod: &Pod, node: &Node, state: &State) -> anyhow::Result<bool> {
+    let (taken, line) = (taken(node, state)?, allocatable(node)?);
+    let of = |amounts: &Amounts, resource: &String| amounts.get(resource).copied().unwrap_or(0);
+    let fits = |(resource, asked): (String, i128)| asked == 0 || of(&taken, &resource) + asked <= of(&line, &resource);
+    Ok(pod_requests(pod)?.into_iter().all(fits))
+}
+
+fn allocatable(node: &Node) -> anyhow::Result<Amounts> {
+    amounts(node.status.as_ref().and_then(|status| status.allocatable.as_ref()))
+}
+
+/// What the pods on a node take.
+fn taken(node: &Node, state: &State) -> anyhow::Result<Amounts> {
+    let mut taken = Amounts::new();
+    for pod in state.pods.values() {
+        if pod.node() == node.metadata.name.as_deref() && !pod.finished() {
+            add(&mut taken, &pod_requests(pod)?);
+        }
+    }
+    Ok(taken)
 }
 
 /// True when another kind of scheduler bound a pod to the same node shortly before. A Binding may have been applied

@@ -1,6 +1,6 @@
 //! A scheduler process: ours, or the original in its place.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -103,28 +103,39 @@ impl Replica {
         env: &[(&str, &str)],
         control_plane: &ControlPlane,
     ) -> anyhow::Result<Self> {
+        let args: &[&str] = match election {
+            Election::Off => &["--leader-elect=false"],
+            Election::Quick => &[
+                "--leader-elect=true",
+                "--leader-elect-lease-duration=6s",
+                "--leader-elect-renew-deadline=4s",
+                "--leader-elect-retry-period=1s",
+            ],
+        };
+        let kubeconfig = control_plane.server().kubeconfig(&User::scheduler(number))?;
+        Self::start_through(scheduler, number, &kubeconfig, args, env, control_plane)
+    }
+
+    /// Starts one that reaches the API servers by this kubeconfig, with these flags about its election.
+    pub fn start_through(
+        scheduler: Scheduler,
+        number: usize,
+        kubeconfig: &Path,
+        election: &[&str],
+        env: &[(&str, &str)],
+        control_plane: &ControlPlane,
+    ) -> anyhow::Result<Self> {
         let user = User::scheduler(number);
         let port = free_port()?;
         let mut args = vec![
-            format!("--kubeconfig={}", control_plane.server().kubeconfig(&user)?.display()),
+            format!("--kubeconfig={}", kubeconfig.display()),
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
             "--kube-api-qps=5000".to_owned(),
             "--kube-api-burst=5000".to_owned(),
             "-v=2".to_owned(),
         ];
-        match election {
-            Election::Off => args.push("--leader-elect=false".to_owned()),
-            Election::Quick => args.extend(
-                [
-                    "--leader-elect=true",
-                    "--leader-elect-lease-duration=6s",
-                    "--leader-elect-renew-deadline=4s",
-                    "--leader-elect-retry-period=1s",
-                ]
-                .map(str::to_owned),
-            ),
-        }
+        args.extend(election.iter().map(|flag| (*flag).to_owned()));
         Self::spawn(scheduler, number, user, port, &args, env, control_plane)
     }
 
@@ -208,7 +219,7 @@ impl Replica {
     }
 
     /// What an audit of itself made now finds; `None` when it does not lead.
-    pub(crate) async fn audit(&self) -> anyhow::Result<Option<String>> {
+    pub async fn audit(&self) -> anyhow::Result<Option<String>> {
         match self.get("/debug/audit").await? {
             Err(kube::Error::Api(status)) if status.code == 503 => Ok(None),
             answer => Ok(Some(answer.context("no audit")?)),

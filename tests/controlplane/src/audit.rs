@@ -1,7 +1,7 @@
 //! The API server's own record of who bound what, when, and what it answered; and who deleted, evicted or wrote the status
 //! of which pod.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -9,8 +9,22 @@ use serde::Deserialize;
 
 use crate::user::User;
 
-/// What a scheduler does to pods, with the body: it tells the node asked for, or the UID meant.
-pub(crate) const POLICY: &str = r#"{
+mod trail;
+
+pub use trail::{Answered, Asked, AuditTrail, Request};
+
+/// What the audit logs hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audited {
+    /// What is done to pods, with the body, once it is answered: for [`bind_requests`] and [`pod_requests`].
+    Answers,
+    /// The same and what schedulers do to leases, each with the answer, and before that its arrival: for [`AuditTrail`],
+    /// which so misses nothing when an API server is killed.
+    Arrivals,
+}
+
+/// The body tells the node asked for, or the UID meant.
+const ANSWERS: &str = r#"{
   "apiVersion": "audit.k8s.io/v1",
   "kind": "Policy",
   "omitStages": ["RequestReceived"],
@@ -21,6 +35,37 @@ pub(crate) const POLICY: &str = r#"{
     { "level": "None" }
   ]
 }"#;
+
+/// The answer's body tells the version written.
+const ARRIVALS: &str = r#"{
+  "apiVersion": "audit.k8s.io/v1",
+  "kind": "Policy",
+  "omitManagedFields": true,
+  "rules": [
+    { "level": "RequestResponse", "users": ["system:kube-scheduler"], "verbs": ["create"],
+      "resources": [{ "group": "", "resources": ["pods/binding", "bindings", "pods/eviction"] }] },
+    { "level": "RequestResponse", "users": ["system:kube-scheduler"], "verbs": ["delete"],
+      "resources": [{ "group": "", "resources": ["pods"] }] },
+    { "level": "RequestResponse", "users": ["system:kube-scheduler"], "verbs": ["patch"],
+      "resources": [{ "group": "", "resources": ["pods/status"] }] },
+    { "level": "RequestResponse", "users": ["system:kube-scheduler"], "verbs": ["create", "update", "patch"],
+      "resources": [{ "group": "coordination.k8s.io", "resources": ["leases"] }] },
+    { "level": "Metadata", "verbs": ["delete"], "resources": [{ "group": "", "resources": ["pods"] }] },
+    { "level": "None" }
+  ]
+}"#;
+
+impl Audited {
+    pub(crate) fn policy(self) -> &'static str {
+        match self {
+            Self::Answers => ANSWERS,
+            Self::Arrivals => ARRIVALS,
+        }
+    }
+}
+
+/// The stage at which nothing is answered yet.
+const ARRIVED: &str = "RequestReceived";
 
 const PREFIX: &str = "audit-";
 
@@ -136,16 +181,22 @@ pub(crate) fn count_bound(dir: &Path) -> anyhow::Result<usize> {
 
 /// The audit logs of all API servers.
 fn logs(dir: &Path) -> anyhow::Result<Vec<String>> {
-    let mut logs = Vec::new();
+    let read = |path| Ok(std::fs::read_to_string(path)?);
+    log_files(dir)?.into_iter().map(read).collect()
+}
+
+fn log_files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(PREFIX)
             && entry.path().extension().is_some_and(|e| e == "log")
         {
-            logs.push(std::fs::read_to_string(entry.path())?);
+            files.push(entry.path());
         }
     }
-    Ok(logs)
+    files.sort();
+    Ok(files)
 }
 
 /// What `read` makes of each complete line.
@@ -156,7 +207,8 @@ fn decode<T>(log: &str, read: fn(AuditEvent) -> Option<T>) -> anyhow::Result<Vec
         .lines()
         .map(event)
         .collect::<anyhow::Result<Vec<AuditEvent>>>()?;
-    Ok(events.into_iter().filter_map(read).collect())
+    let answered = events.into_iter().filter(|event| event.stage != ARRIVED);
+    Ok(answered.filter_map(read).collect())
 }
 
 fn binding(event: AuditEvent) -> Option<BindRequest> {
@@ -213,6 +265,10 @@ fn pod_write(event: AuditEvent) -> Option<PodRequest> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct AuditEvent {
+    #[serde(default, rename = "auditID")]
+    audit_id: String,
+    #[serde(default)]
+    stage: String,
     user: AuditUser,
     #[serde(default)]
     user_agent: String,
@@ -220,6 +276,7 @@ struct AuditEvent {
     #[serde(default)]
     response_status: ResponseStatus,
     request_object: Option<Body>,
+    response_object: Option<AnswerBody>,
     request_received_timestamp: MicroTime,
     stage_timestamp: MicroTime,
 }
@@ -256,7 +313,19 @@ struct ResponseStatus {
     code: u16,
 }
 
-/// What is of interest of a Binding, an Eviction, delete options or a patch of a pod.
+#[derive(Deserialize)]
+struct AnswerBody {
+    #[serde(default)]
+    metadata: AnswerMetadata,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct AnswerMetadata {
+    resource_version: Option<String>,
+}
+
+/// What is of interest of a Binding, an Eviction, delete options, a Lease or a patch of a pod.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Body {
@@ -268,6 +337,14 @@ struct Body {
     preconditions: Preconditions,
     #[serde(default)]
     delete_options: DeleteOptions,
+    #[serde(default)]
+    spec: BodySpec,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct BodySpec {
+    holder_identity: Option<String>,
 }
 
 #[derive(Deserialize, Default)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use kube::config::Kubeconfig;
 
-use crate::audit::{self, BindRequest, PodRequest};
+use crate::audit::{self, AuditTrail, Audited, BindRequest, PodRequest};
 use crate::availability::Programs;
 use crate::certificates::{self, Authority};
 use crate::controller_manager::ControllerManager;
@@ -31,6 +31,8 @@ pub struct Builder {
     programs: Programs,
     storage: Storage,
     name: String,
+    servers: usize,
+    audited: Audited,
 }
 
 /// A running control plane. Dropping it ends it.
@@ -38,6 +40,7 @@ pub struct Builder {
 pub struct ControlPlane {
     // Declared, so dropped, in this order: servers before their store, everything before its folder.
     server: ApiServer,
+    others: Vec<ApiServer>,
     etcd: Etcd,
     authority: Authority,
     programs: Programs,
@@ -60,7 +63,21 @@ impl Builder {
         self
     }
 
-    /// Starts etcd and the API server and waits until both are ready: about five seconds.
+    /// How many API servers there are over the one etcd; one unless set.
+    #[must_use]
+    pub fn servers(mut self, count: usize) -> Self {
+        self.servers = count.max(1);
+        self
+    }
+
+    /// How much the audit logs tell; the answered writes to pods unless set.
+    #[must_use]
+    pub fn audited(mut self, audited: Audited) -> Self {
+        self.audited = audited;
+        self
+    }
+
+    /// Starts etcd and the API servers and waits until all are ready: about five seconds.
     pub async fn start(self) -> anyhow::Result<ControlPlane> {
         // More than one TLS provider is compiled into a test; say which, once. A second call changes nothing.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -68,12 +85,19 @@ impl Builder {
         let authority = Authority::new()?;
         certificates::write_all(dir.path(), &authority)?;
         std::fs::write(dir.path().join("tokens.csv"), User::token_file())?;
-        std::fs::write(dir.path().join("audit-policy.json"), audit::POLICY)?;
+        std::fs::write(dir.path().join("audit-policy.json"), self.audited.policy())?;
         let etcd = Etcd::start(&self.programs, dir.path()).await?;
         let mut server = ApiServer::new("kube-apiserver", dir.path())?;
         server.start(&self.programs, &etcd, self.storage).await?;
+        let mut others = Vec::new();
+        for number in 2..=self.servers {
+            let mut other = ApiServer::new(&format!("kube-apiserver-{number}"), dir.path())?;
+            other.start(&self.programs, &etcd, self.storage).await?;
+            others.push(other);
+        }
         Ok(ControlPlane {
             server,
+            others,
             etcd,
             authority,
             programs: self.programs,
@@ -90,12 +114,56 @@ impl ControlPlane {
             programs,
             storage: Storage::Json,
             name: "controlplane".to_owned(),
+            servers: 1,
+            audited: Audited::Answers,
         }
     }
 
-    /// The API server.
+    /// The API server, the first one where there are several.
     pub fn server(&self) -> &ApiServer {
         &self.server
+    }
+
+    /// All of them, see [`Builder::servers`]; they are told apart by their place here.
+    pub fn servers(&self) -> impl Iterator<Item = &ApiServer> {
+        std::iter::once(&self.server).chain(&self.others)
+    }
+
+    /// SIGKILL to the API server at that place, as [`stop_server`](Self::stop_server).
+    pub fn stop_server_at(&mut self, place: usize) -> anyhow::Result<()> {
+        self.server_at(place)?.stop()
+    }
+
+    /// Starts the API server at that place again, as [`start_server`](Self::start_server).
+    pub async fn start_server_at(&mut self, place: usize) -> anyhow::Result<()> {
+        // Not through `server_at`, which borrows the etcd along with it.
+        let server = match place.checked_sub(1) {
+            None => &mut self.server,
+            Some(other) => self.others.get_mut(other).context("no such API server")?,
+        };
+        server.start(&self.programs, &self.etcd, self.storage).await
+    }
+
+    fn server_at(&mut self, place: usize) -> anyhow::Result<&mut ApiServer> {
+        match place.checked_sub(1) {
+            None => Ok(&mut self.server),
+            Some(other) => self.others.get_mut(other).context("no such API server"),
+        }
+    }
+
+    /// SIGKILL to etcd: API servers stay, and answer with errors or not at all; writes under way have an unknown outcome.
+    pub fn stop_etcd(&mut self) -> anyhow::Result<()> {
+        self.etcd.kill()
+    }
+
+    /// Starts etcd again with the data it had, and waits until it answers.
+    pub async fn start_etcd(&mut self) -> anyhow::Result<()> {
+        self.etcd.start_again(&self.programs).await
+    }
+
+    /// Writes a kubeconfig called `name` by which `user` reaches the API servers on another port, a proxy's.
+    pub fn kubeconfig_through(&self, name: &str, port: u16, user: &User) -> anyhow::Result<PathBuf> {
+        write_kubeconfig(self.dir.path(), name, port, user)
     }
 
     /// The store.
@@ -136,7 +204,7 @@ impl ControlPlane {
     /// Starts another API server over the same etcd, for as long as the value lives: changes made through it while the
     /// first one is stopped are what a partitioned client misses.
     pub async fn second_server(&self) -> anyhow::Result<ApiServer> {
-        let mut server = ApiServer::new("kube-apiserver-2", self.dir.path())?;
+        let mut server = ApiServer::new("kube-apiserver-other", self.dir.path())?;
         server.start(&self.programs, &self.etcd, self.storage).await?;
         Ok(server)
     }
@@ -157,6 +225,11 @@ impl ControlPlane {
     /// their answers.
     pub fn pod_requests(&self) -> anyhow::Result<Vec<PodRequest>> {
         audit::all_pod_requests(self.dir.path())
+    }
+
+    /// A reader of the audit logs for long runs; see [`Audited::Arrivals`].
+    pub fn audit_trail(&self) -> AuditTrail {
+        AuditTrail::new(self.dir.path())
     }
 
     /// How many Bindings were applied so far: cheaper to ask often than [`bind_requests`](Self::bind_requests).
@@ -189,33 +262,20 @@ impl ApiServer {
         format!("https://127.0.0.1:{}", self.port)
     }
 
+    /// The port it serves.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Writes a kubeconfig for `user` and returns its path.
     pub fn kubeconfig(&self, user: &User) -> anyhow::Result<PathBuf> {
-        let path = self
-            .dir
-            .join(format!("{}-{}.kubeconfig", self.name, user.group.replace(':', "-")));
-        let text = serde_json::json!({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "test",
-            "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "test" } }],
-            "clusters": [{ "name": "test", "cluster": {
-                "server": self.url(),
-                "certificate-authority": self.dir.join("ca.crt"),
-            } }],
-            "users": [{ "name": "test", "user": { "token": user.token() } }],
-        });
-        std::fs::write(&path, serde_json::to_vec_pretty(&text)?)?;
-        Ok(path)
+        let name = format!("{}-{}", self.name, user.group.replace(':', "-"));
+        write_kubeconfig(&self.dir, &name, self.port, user)
     }
 
     /// A client for `user` that never retries by itself.
     pub async fn client(&self, user: &User) -> anyhow::Result<kube::Client> {
-        let kubeconfig = Kubeconfig::read_from(self.kubeconfig(user)?)?;
-        let mut config =
-            kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default()).await?;
-        config.default_retry = false;
-        Ok(kube::Client::try_from(config)?)
+        client_from(&self.kubeconfig(user)?).await
     }
 
     /// The running program, for its log and CPU time.
@@ -297,4 +357,30 @@ impl ApiServer {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
+}
+
+/// A client by a kubeconfig of this crate that never retries by itself.
+pub async fn client_from(kubeconfig: &Path) -> anyhow::Result<kube::Client> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    let mut config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &kube::config::KubeConfigOptions::default()).await?;
+    config.default_retry = false;
+    Ok(kube::Client::try_from(config)?)
+}
+
+fn write_kubeconfig(dir: &Path, name: &str, port: u16, user: &User) -> anyhow::Result<PathBuf> {
+    let path = dir.join(format!("{name}.kubeconfig"));
+    let text = serde_json::json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "test",
+        "contexts": [{ "name": "test", "context": { "cluster": "test", "user": "test" } }],
+        "clusters": [{ "name": "test", "cluster": {
+            "server": format!("https://127.0.0.1:{port}"),
+            "certificate-authority": dir.join("ca.crt"),
+        } }],
+        "users": [{ "name": "test", "user": { "token": user.token() } }],
+    });
+    std::fs::write(&path, serde_json::to_vec_pretty(&text)?)?;
+    Ok(path)
 }

@@ -1,6 +1,6 @@
 //! etcd: the store under the API server, and the one witness that misses nothing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -12,10 +12,18 @@ use crate::availability::Programs;
 use crate::loopback::free_port;
 use crate::process::Process;
 
-/// A single-member etcd without fsync, spoken to through its JSON gateway.
+/// A single-member etcd without fsync, spoken to through its JSON gateway. It keeps its ports and its data over restarts.
 #[derive(Debug)]
 pub struct Etcd {
     process: Process,
+    port: u16,
+    peer: u16,
+    dir: PathBuf,
+}
+
+/// Asks an etcd, whichever process serves its port.
+#[derive(Clone, Copy, Debug)]
+pub struct EtcdClient {
     port: u16,
 }
 
@@ -33,58 +41,52 @@ pub struct Change {
 impl Etcd {
     pub(crate) async fn start(programs: &Programs, dir: &Path) -> anyhow::Result<Self> {
         let (port, peer) = (free_port()?, free_port()?);
-        let (client_url, peer_url) = (format!("http://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer}"));
-        let args = [
-            format!("--data-dir={}", dir.join("etcd").display()),
-            "--unsafe-no-fsync".to_owned(),
-            "--log-level=warn".to_owned(),
-            format!("--listen-client-urls={client_url}"),
-            format!("--advertise-client-urls={client_url}"),
-            format!("--listen-peer-urls={peer_url}"),
-            format!("--initial-advertise-peer-urls={peer_url}"),
-            format!("--initial-cluster=default={peer_url}"),
-        ];
-        let process = Process::spawn("etcd", &programs.require("etcd")?, &args, &[], &dir.join("etcd.log"))?;
-        let mut etcd = Self { process, port };
+        let process = spawn(programs, dir, port, peer)?;
+        let mut etcd = Self {
+            process,
+            port,
+            peer,
+            dir: dir.to_owned(),
+        };
         etcd.ready().await?;
         Ok(etcd)
     }
 
+    /// SIGKILL. What it has acknowledged is in its files: only the machine's end, not the process's, could lose it.
+    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
+        self.process.kill()
+    }
+
+    /// Starts it again with the data it had, and waits until it answers.
+    pub(crate) async fn start_again(&mut self, programs: &Programs) -> anyhow::Result<()> {
+        self.process.kill()?;
+        self.process = spawn(programs, &self.dir, self.port, self.peer)?;
+        self.ready().await
+    }
+
+    /// For asking it, also after a restart.
+    pub fn client(&self) -> EtcdClient {
+        EtcdClient { port: self.port }
+    }
+
     /// Where the API server finds it.
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
+        self.client().url()
     }
 
-    /// The revision of the last write.
+    /// See [`EtcdClient::revision`].
     pub async fn revision(&self) -> anyhow::Result<i64> {
-        let answer: RangeAnswer = self
-            .post("range", &serde_json::json!({ "key": to_base64("/")? }))
-            .await?;
-        answer.header.revision.parse().context("etcd's revision is no number")
+        self.client().revision().await
     }
 
-    /// Forgets every revision before the present one: whoever wants to go on watching from an older one is told 410.
-    /// Returns the revision compacted at.
+    /// See [`EtcdClient::compact`].
     pub async fn compact(&self) -> anyhow::Result<i64> {
-        let revision = self.revision().await?;
-        let body = serde_json::json!({ "revision": revision.to_string(), "physical": true });
-        self.post::<serde_json::Value>("compaction", &body).await?;
-        Ok(revision)
+        self.client().compact().await
     }
 
-    /// Every write to keys below `/registry/` from `revision` on, then each new one as it comes, in order.
+    /// See [`EtcdClient::history`].
     pub async fn history(&self, revision: i64) -> anyhow::Result<impl Stream<Item = anyhow::Result<Change>> + use<>> {
-        let body = serde_json::json!({ "create_request": {
-            "key": to_base64("/registry/")?,
-            "range_end": to_base64("/registry0")?,
-            "start_revision": revision.to_string(),
-        }});
-        let request = http::Request::post("/v3/watch").body(serde_json::to_vec(&body)?)?;
-        let lines = self.client()?.request_stream(request).await?.lines();
-        let batches = lines.map(|line| decode_batch(&line.context("etcd's watch broke off")?));
-        Ok(batches
-            .map_ok(|changes| futures::stream::iter(changes.into_iter().map(Ok)))
-            .try_flatten())
+        self.client().history(revision).await
     }
 
     async fn ready(&mut self) -> anyhow::Result<()> {
@@ -99,15 +101,68 @@ impl Etcd {
         }
         Ok(())
     }
+}
 
-    async fn post<T: serde::de::DeserializeOwned>(&self, call: &str, body: &serde_json::Value) -> anyhow::Result<T> {
+fn spawn(programs: &Programs, dir: &Path, port: u16, peer: u16) -> anyhow::Result<Process> {
+    let (client_url, peer_url) = (format!("http://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer}"));
+    let args = [
+        format!("--data-dir={}", dir.join("etcd").display()),
+        "--unsafe-no-fsync".to_owned(),
+        "--log-level=warn".to_owned(),
+        format!("--listen-client-urls={client_url}"),
+        format!("--advertise-client-urls={client_url}"),
+        format!("--listen-peer-urls={peer_url}"),
+        format!("--initial-advertise-peer-urls={peer_url}"),
+        format!("--initial-cluster=default={peer_url}"),
+    ];
+    Process::spawn("etcd", &programs.require("etcd")?, &args, &[], &dir.join("etcd.log"))
+}
+
+impl EtcdClient {
+    fn url(self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// The revision of the last write.
+    pub async fn revision(self) -> anyhow::Result<i64> {
+        let answer: RangeAnswer = self
+            .post("range", &serde_json::json!({ "key": to_base64("/")? }))
+            .await?;
+        answer.header.revision.parse().context("etcd's revision is no number")
+    }
+
+    /// Forgets every revision before the present one: whoever wants to go on watching from an older one is told 410.
+    /// Returns the revision compacted at.
+    pub async fn compact(self) -> anyhow::Result<i64> {
+        let revision = self.revision().await?;
+        let body = serde_json::json!({ "revision": revision.to_string(), "physical": true });
+        self.post::<serde_json::Value>("compaction", &body).await?;
+        Ok(revision)
+    }
+
+    /// Every write to keys below `/registry/` from `revision` on, then each new one as it comes, in order.
+    pub async fn history(self, revision: i64) -> anyhow::Result<impl Stream<Item = anyhow::Result<Change>> + use<>> {
+        let body = serde_json::json!({ "create_request": {
+            "key": to_base64("/registry/")?,
+            "range_end": to_base64("/registry0")?,
+            "start_revision": revision.to_string(),
+        }});
+        let request = http::Request::post("/v3/watch").body(serde_json::to_vec(&body)?)?;
+        let lines = self.http()?.request_stream(request).await?.lines();
+        let batches = lines.map(|line| decode_batch(&line.context("etcd's watch broke off")?));
+        Ok(batches
+            .map_ok(|changes| futures::stream::iter(changes.into_iter().map(Ok)))
+            .try_flatten())
+    }
+
+    async fn post<T: serde::de::DeserializeOwned>(self, call: &str, body: &serde_json::Value) -> anyhow::Result<T> {
         let request = http::Request::post(format!("/v3/kv/{call}")).body(serde_json::to_vec(body)?)?;
-        let text = self.client()?.request_text(request).await?;
+        let text = self.http()?.request_text(request).await?;
         serde_json::from_str(&text).with_context(|| format!("etcd answers {text}"))
     }
 
     /// The client for the API server does for any JSON over HTTP.
-    fn client(&self) -> anyhow::Result<kube::Client> {
+    fn http(self) -> anyhow::Result<kube::Client> {
         let mut config = kube::Config::new(self.url().parse()?);
         config.default_retry = false;
         Ok(kube::Client::try_from(config)?)

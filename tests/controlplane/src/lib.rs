@@ -9,6 +9,8 @@
 //!                        └── History reads every write ───────┘
 //! ```
 //!
+//! A [`Proxy`] stands between one client and several API servers where connections are to be cut.
+//!
 //! There are no kubelets: [`FakeKubelet`] marks bound pods Running and Ready and finishes deletions.
 
 mod audit;
@@ -21,16 +23,20 @@ mod guardian;
 mod kubelet;
 mod loopback;
 mod process;
+mod proxy;
 mod user;
 
-pub use audit::{BindRequest, PodRequest, PodWrite, bind_requests, pod_requests};
+pub use audit::{
+    Answered, Asked, AuditTrail, Audited, BindRequest, PodRequest, PodWrite, Request, bind_requests, pod_requests,
+};
 pub use availability::{Availability, Programs};
 pub use certificates::{Authority, ServingCertificate};
-pub use control_plane::{ApiServer, Builder, ControlPlane, Storage};
+pub use control_plane::{ApiServer, Builder, ControlPlane, Storage, client_from};
 pub use controller_manager::ControllerManager;
-pub use etcd::{Change, Etcd};
+pub use etcd::{Change, Etcd, EtcdClient};
 pub use guardian::WorkDir;
 pub use kubelet::{FakeKubelet, running};
 pub use loopback::free_port;
 pub use process::Process;
+pub use proxy::{Balance, Cut, Proxy};
 pub use user::User;

@@ -139,8 +139,9 @@ impl Link {
     fn passes(&self, stretch: Stretch) -> bool {
         let state = self.lock();
         let back = matches!(stretch, Stretch::Answer | Stretch::PodEvents);
-        let held = matches!(stretch, Stretch::PodEvents) && state.pods_held;
-        !state.cut && !state.stopped && !held && !(back && state.answers_cut)
+        let held = state.pods_held && matches!(stretch, Stretch::PodEvents);
+        let cut = state.cut || (state.answers_cut && back);
+        !cut && !held && !state.stopped
     }
 
     fn delay(&self, stretch: Stretch) -> Duration {

@@ -30,10 +30,9 @@ impl Pace {
     fn draw(self, random: &mut ChaCha8Rng) -> Duration {
         let mut below = |bound: u64| random.next_u64() % bound;
         let millis = match self {
-            Self::Instant => 0,
             Self::Quick => below(12).saturating_sub(8),
             Self::Fitful if below(400) == 0 => below(3_000),
-            Self::Fitful => 0,
+            Self::Instant | Self::Fitful => 0,
             Self::Slow if below(1_000) == 0 => below(2_500),
             Self::Slow => below(20),
         };
@@ -241,7 +240,7 @@ mod tests {
             post.stop();
             send(&post, &one, "one", 1);
             send(&post, &one, "one", 2);
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            tokio::time::sleep(Duration::from_mins(1)).await;
             assert_eq!(*one.lock().unwrap(), [0]);
             post.resume();
             tokio::time::sleep(Duration::from_millis(1)).await;

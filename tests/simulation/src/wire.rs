@@ -22,7 +22,7 @@ use crate::invariants::judge::{Judge, Sent};
 use crate::link::Link;
 
 /// The server's time-out for a request that names none.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The API server at the end of one machine's wire.
 #[derive(Clone)]

@@ -7,12 +7,18 @@ use plimsoll_simulation::shrink::shrink;
 /// A guard whose absence shows in none of so many seeds is either not needed or not tried.
 const SEEDS: u64 = 200;
 
+/// Whether a problem shows what the guard is good for. That two may write says of the token only that it does not count any
+/// more: one has to have done it.
+fn shows(guard: Guard, problem: &str) -> bool {
+    guard != Guard::TokenCheck || problem.contains(" wrote (")
+}
+
 /// The first run that fails without the guard.
 fn first_failure(guard: Guard) -> SeedRun {
     let runs = (0..SEEDS).map(|seed| SeedRun::whole(seed).without(guard));
     for run in runs {
         let problems = run.make().problems;
-        if let Some(problem) = problems.first() {
+        if let Some(problem) = problems.iter().find(|problem| shows(guard, problem)) {
             println!("{run}: {problem}");
             return run;
         }

@@ -15,7 +15,7 @@ impl Chaos {
             return;
         }
         if self.dice.percent(35) {
-            let pod = self.pick_pod(|pod| verdict::waits(pod));
+            let pod = self.pick_pod(verdict::waits);
             if let Some(name) = pod {
                 self.bind_by_others(&name);
             }

@@ -150,8 +150,7 @@ fn fits(pod: &Value, node: &Value, rooms: &BTreeMap<String, Room>) -> bool {
 
 /// All taints here keep pods off; one that tells of a cordon goes with the field.
 fn tolerates(pod: &Value, node: &Value) -> bool {
-    let none = Vec::new();
-    let list = |value: &Value| value.as_array().unwrap_or(&none).clone();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let tolerations = list(&pod["spec"]["tolerations"]);
     let tolerated = |taint: &Value| {
         let same = |toleration: &Value| {

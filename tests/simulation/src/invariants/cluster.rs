@@ -188,8 +188,8 @@ impl Cluster {
     }
 
     fn sum(&self, node: &str, more: &[&str], known: Knowledge) -> Sum {
-        let none = BTreeSet::new();
-        let on = self.on.get(node).unwrap_or(&none);
+        let empty = BTreeSet::new();
+        let on = self.on.get(node).unwrap_or(&empty);
         let known_of = |pod: &&Pod| {
             pod.placed
                 .as_ref()
