@@ -4,13 +4,20 @@
 //! in every way out: from then on nothing of the term can be sent. It is a candidate again only after the term has
 //! stopped and each of its writes is decided, so that two terms of one replica never overlap.
 
+pub mod candidacy;
+mod coordination;
 pub mod election;
+mod health;
+mod last_words;
 mod terms;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_client::{Clock, EventRecord, EventType, LeaseClient, LeaseReply, ObjectReference, TermToken};
+use plimsoll_client::{
+    CandidateReply, Clock, EventRecord, EventType, LeaseCandidateClient, LeaseClient, LeaseReply, ObjectReference,
+    TermToken,
+};
 use plimsoll_config::ElectionConfig;
 use plimsoll_model::{Moment, ObjectName};
 use plimsoll_telemetry::Metrics;
@@ -20,22 +27,16 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::candidacy::Candidacy;
+use self::coordination::Coordination;
 use self::election::{Answer, Election, Next, Request};
+pub use self::health::ElectorView;
 use crate::alarm::Alarm;
 use crate::event_recorder::RecorderMessage;
 use crate::mailbox::{Mailbox, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
-
-/// Leadership as health checks and the Lease annotation show it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ElectorView {
-    /// Whether this replica leads.
-    pub leading: bool,
-    /// Who held the lease when it was last read.
-    pub holder: String,
-}
 
 /// Why leadership is given up by choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,24 @@ pub enum StepDown {
     Shutdown,
     /// The term cannot go on; another replica should have the next one.
     TermFailed(String),
+    /// The coordinator would rather see this one lead.
+    EndOfTerm(String),
+}
+
+impl StepDown {
+    /// For the log.
+    fn reason(&self) -> String {
+        match self {
+            Self::Shutdown => "Requested to terminate".to_owned(),
+            Self::TermFailed(reason) => reason.clone(),
+            Self::EndOfTerm(preferred) => format!("the coordinator prefers {preferred}"),
+        }
+    }
+
+    /// Whether this replica should not lead again before another could.
+    fn stands_aside(&self) -> bool {
+        matches!(self, Self::TermFailed(_))
+    }
 }
 
 /// What the elector hears.
@@ -81,6 +100,13 @@ pub enum ElectorMessage {
         /// What came back.
         reply: LeaseReply,
     },
+    /// From a task of its own: what the API server answered about our candidate, or that it has changed.
+    CandidateAnswered {
+        /// Answers to earlier requests are of no use any more.
+        attempt: u64,
+        /// What came back.
+        reply: CandidateReply,
+    },
     /// From the alarm: the next try, or the deadline.
     Tick,
     /// From the HTTP server. Answered at once.
@@ -100,6 +126,7 @@ impl Summary for ElectorMessage {
                 LeaseReply::Lease(lease) => format!("Answered {attempt} holder={:?}", lease.record.holder),
                 other => format!("Answered {attempt} {other:?}"),
             },
+            Self::CandidateAnswered { attempt, reply } => format!("CandidateAnswered {attempt} {reply}"),
             Self::Tick => "Tick".to_owned(),
             Self::View(_) => "View".to_owned(),
         }
@@ -118,6 +145,8 @@ pub struct ElectorArguments {
     pub config: ElectionConfig,
     /// The Lease, through a client of its own.
     pub lease: LeaseClient,
+    /// Our `LeaseCandidate`, when a coordinator says who leads.
+    pub candidate: Option<LeaseCandidateClient>,
     /// For jitter.
     pub random: ChaCha8Rng,
     /// Its own mailbox.
@@ -151,6 +180,7 @@ enum Phase {
 /// What the elector owns.
 pub struct ElectorState {
     election: Election,
+    coordination: Option<Coordination>,
     config: ElectionConfig,
     lease: LeaseClient,
     mailbox: Mailbox<ElectorMessage>,
@@ -171,6 +201,8 @@ pub struct ElectorState {
     alive: BTreeMap<&'static str, Moment>,
     term_began: Moment,
     slow_paths: u64,
+    /// The supervisor has been told, or will be, that all is done.
+    released: bool,
     alarm: Alarm,
     tasks: TaskTracker,
     cancelled: CancellationToken,
@@ -210,6 +242,9 @@ impl ElectorState {
         if self.election.is_leader() && !self.term_makes_progress(now) {
             return;
         }
+        if let Some(coordination) = &mut self.coordination {
+            coordination.stand();
+        }
         self.attempt += 1;
         let request = self.election.begin(now, self.clock.wall());
         self.ask(request);
@@ -238,7 +273,7 @@ impl ElectorState {
     fn follow(&mut self, next: Next, now: Moment) {
         let slow_paths = self.election.slow_paths();
         if slow_paths > self.slow_paths {
-            self.metrics.election_slow_path(slow_paths - self.slow_paths);
+            self.metrics.election().slow_paths(slow_paths - self.slow_paths);
             self.slow_paths = slow_paths;
         }
         match next {
@@ -252,6 +287,7 @@ impl ElectorState {
             }
             Next::NotHeld { retry_at } => self.next_try = retry_at,
             Next::Lost { reason } => self.end_term(&reason, now),
+            Next::EndOfTerm { preferred } => self.step_down(StepDown::EndOfTerm(preferred), now),
         }
     }
 
@@ -284,6 +320,13 @@ impl ElectorState {
             Phase::Releasing if !self.asking => Some(self.next_try.max(now)),
             _ => None,
         }
+    }
+
+    /// When to look again, also after the candidate.
+    fn next_alarm(&self, now: Moment) -> Option<Moment> {
+        let candidate = self.coordination.as_ref().and_then(Coordination::due);
+        let candidate = candidate.map(|due| due.max(now));
+        self.next_look(now).into_iter().chain(candidate).min()
     }
 
     fn tell_users(&self, what: &str) {
@@ -326,9 +369,18 @@ impl Actor for Elector {
         _: ActorRef<ElectorMessage>,
         arguments: ElectorArguments,
     ) -> Result<ElectorState, ActorProcessingErr> {
-        arguments.metrics.master_status(false);
+        if arguments.config.leader_elect {
+            arguments.metrics.election().leading(false);
+        }
+        let mut election = Election::new(arguments.identity, arguments.config.clone(), arguments.random);
+        if arguments.candidate.is_some() {
+            election = election.coordinated();
+        }
+        let candidacy = Candidacy::new(arguments.config.retry_period);
+        let coordination = arguments.candidate.map(|client| Coordination::new(client, candidacy));
         Ok(ElectorState {
-            election: Election::new(arguments.identity, arguments.config.clone(), arguments.random),
+            election,
+            coordination,
             config: arguments.config,
             lease: arguments.lease,
             mailbox: arguments.mailbox,
@@ -348,6 +400,7 @@ impl Actor for Elector {
             alive: BTreeMap::new(),
             term_began: Moment::ZERO,
             slow_paths: 0,
+            released: false,
             alarm: Alarm::default(),
             tasks: TaskTracker::new(),
             cancelled: CancellationToken::new(),
@@ -388,18 +441,17 @@ impl Actor for Elector {
                 note,
             } => state.announce(event_type, reason, &note),
             ElectorMessage::Answered { attempt, reply } => state.take_answer(attempt, reply, now),
+            ElectorMessage::CandidateAnswered { attempt, reply } => state.take_candidate_answer(attempt, reply, now),
             ElectorMessage::Tick => state.tick(now),
             ElectorMessage::View(reply) => {
-                let leading = state.token.is_some() && state.phase == Phase::Standing;
-                let _ = reply.send(ElectorView {
-                    leading,
-                    holder: state.election.holder().to_owned(),
-                });
+                let _ = reply.send(state.view(now));
             }
         }
+        state.keep_candidate(now);
+        state.say_released();
         state
             .alarm
-            .arm(&state.mailbox, state.next_look(now), now, || ElectorMessage::Tick);
+            .arm(&state.mailbox, state.next_alarm(now), now, || ElectorMessage::Tick);
         Ok(())
     }
 }

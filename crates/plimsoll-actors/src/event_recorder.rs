@@ -13,6 +13,7 @@ use plimsoll_client::{Clock, EventRecord, EventReply, EventType, EventWriter, Ob
 use plimsoll_model::{Moment, Pod};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -126,6 +127,8 @@ pub enum RecorderMessage {
         /// What came back.
         reply: EventReply,
     },
+    /// From the elector, at the end: answered when nothing is under way or waits, save for what waits for another try.
+    Flush(oneshot::Sender<()>),
     /// From the alarm: retries or idle series are due.
     Tick,
 }
@@ -136,6 +139,7 @@ impl Summary for RecorderMessage {
             Self::Pod { event, .. } => format!("Pod {} {} {:?}", event.regarding.name, event.reason, event.note),
             Self::Lease(record) => format!("Lease {:?}", record.note),
             Self::Written { writing, reply } => format!("Written {} {reply:?}", writing.record.regarding.name),
+            Self::Flush(_) => "Flush".to_owned(),
             Self::Tick => "Tick".to_owned(),
         }
     }
@@ -171,6 +175,7 @@ pub struct EventRecorderState {
     in_flight: usize,
     retries: VecDeque<(Moment, Writing)>,
     next_sweep: Moment,
+    flushing: Vec<oneshot::Sender<()>>,
     alarm: Alarm,
     tasks: TaskTracker,
     cancelled: CancellationToken,
@@ -291,6 +296,7 @@ impl Actor for EventRecorder {
             in_flight: 0,
             retries: VecDeque::new(),
             next_sweep: now + SWEEP,
+            flushing: Vec::new(),
             alarm: Alarm::default(),
             tasks: TaskTracker::new(),
             cancelled: CancellationToken::new(),
@@ -313,9 +319,15 @@ impl Actor for EventRecorder {
             }),
             RecorderMessage::Lease(record) => state.accept(Some(Writing::core(*record))),
             RecorderMessage::Written { writing, reply } => state.written(*writing, reply, now),
+            RecorderMessage::Flush(reply) => state.flushing.push(reply),
             RecorderMessage::Tick => state.tick(now),
         }
         state.write_next(now);
+        if state.in_flight == 0 {
+            for reply in state.flushing.drain(..) {
+                let _ = reply.send(());
+            }
+        }
         let due = state
             .retries
             .front()

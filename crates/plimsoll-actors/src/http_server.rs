@@ -107,20 +107,32 @@ impl Owners {
         ask(answer).await
     }
 
-    async fn leader_election(&self) -> Option<Check> {
+    /// The checks that the elector answers for: `leaderElection`, and with a coordinator `informer-sync`.
+    async fn leader_election(&self) -> Option<(Check, Option<Check>)> {
         if !self.leader_elect {
             return None;
         }
-        let answers = self.elector_view().await.is_some();
-        Some(Check::new(
-            "leaderElection",
-            if answers {
-                Ok(())
-            } else {
-                Err("the elector does not answer".to_owned())
-            },
-        ))
+        let view = self.elector_view().await;
+        let informers = view.as_ref().and_then(candidate);
+        Some((Check::new("leaderElection", renewal(view.as_ref())), informers))
     }
+}
+
+/// Whether the elector answers, and no term has outlived its lease by far.
+fn renewal(elector: Option<&ElectorView>) -> Result<(), String> {
+    match elector {
+        None => Err("the elector does not answer".to_owned()),
+        Some(view) if view.overdue => Err("failed election to renew leadership on lease kube-scheduler".to_owned()),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Whether the API server has told of the candidate of this replica, if it needs one.
+fn candidate(elector: &ElectorView) -> Option<Check> {
+    let known = elector.candidate_known?;
+    let not_started = "1 informers not started yet: [*v1beta1.LeaseCandidate]";
+    let result = if known { Ok(()) } else { Err(not_started.to_owned()) };
+    Some(Check::new("informer-sync", result))
 }
 
 /// Whether the caches are filled and being kept so.
@@ -142,11 +154,8 @@ fn handlers(cache: Option<&CacheView>) -> Result<(), String> {
 impl StateSource for Owners {
     fn healthz(&self) -> BoxFuture<'_, Vec<Check>> {
         async {
-            vec![
-                self.leader_election()
-                    .await
-                    .unwrap_or_else(|| Check::new("ping", Ok(()))),
-            ]
+            let election = self.leader_election().await;
+            vec![election.map_or_else(|| Check::new("ping", Ok(())), |(check, _)| check)]
         }
         .boxed()
     }
@@ -154,9 +163,11 @@ impl StateSource for Owners {
     fn readyz(&self) -> BoxFuture<'_, Vec<Check>> {
         async {
             let handlers = handlers(self.cache_view().await.as_ref());
-            let mut checks = Vec::from_iter(self.leader_election().await);
+            let (election, informers) = self.leader_election().await.unzip();
+            let mut checks = Vec::from_iter(election);
             checks.push(Check::new("shutdown", Ok(())));
             checks.push(Check::new("sched-handler-sync", handlers));
+            checks.extend(informers.flatten());
             checks
         }
         .boxed()
@@ -255,6 +266,37 @@ impl Actor for HttpServer {
 mod tests {
     use super::*;
     use crate::informer_cache::Kind;
+
+    fn elector(overdue: bool, candidate_known: Option<bool>) -> ElectorView {
+        ElectorView {
+            leading: true,
+            holder: "us".to_owned(),
+            overdue,
+            candidate_known,
+        }
+    }
+
+    #[test]
+    fn the_leader_election_check_fails_for_a_term_that_outlives_its_lease_and_a_dumb_elector() {
+        assert_eq!(renewal(Some(&elector(false, None))), Ok(()));
+        let failed = "failed election to renew leadership on lease kube-scheduler";
+        assert_eq!(renewal(Some(&elector(true, None))), Err(failed.to_owned()));
+        assert_eq!(renewal(None), Err("the elector does not answer".to_owned()));
+    }
+
+    #[test]
+    fn with_a_coordinator_a_replica_is_ready_when_the_api_server_knows_its_candidate() {
+        assert_eq!(candidate(&elector(false, None)), None);
+        assert_eq!(
+            candidate(&elector(false, Some(true))),
+            Some(Check::new("informer-sync", Ok(())))
+        );
+        let not_started = "1 informers not started yet: [*v1beta1.LeaseCandidate]";
+        assert_eq!(
+            candidate(&elector(false, Some(false))),
+            Some(Check::new("informer-sync", Err(not_started.to_owned())))
+        );
+    }
 
     #[test]
     fn readiness_names_the_kinds_that_may_not_be_read() {

@@ -15,6 +15,7 @@ mod connect;
 mod event_writer;
 mod fence;
 mod lease;
+mod lease_candidate;
 mod rate_limit;
 mod removal;
 mod term_token;
@@ -32,6 +33,7 @@ pub use connect::{Access, ConnectError, Connections, connect, load_config, separ
 pub use event_writer::{EventRecord, EventReply, EventSeries, EventType, EventWriter, ObjectReference};
 pub use fence::{Fence, FenceClosed, Fenced, FencedBody, fenced};
 pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
+pub use lease_candidate::{CandidateReply, LeaseCandidateClient, StoredCandidate};
 pub use rate_limit::RateLimit;
 pub use removal::RemovalReply;
 pub use term_token::{TermToken, WriteUnderWay};

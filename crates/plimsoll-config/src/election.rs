@@ -93,7 +93,8 @@ impl ElectionConfig {
         if self.lease_duration <= self.renew_deadline {
             return Err(ElectionConfigError::LeaseNotAboveRenew);
         }
-        if self.renew_deadline <= self.retry_period.mul_f64(JITTER_FACTOR) {
+        // The factor in whole numbers: client-go cuts fractions of a nanosecond off, which `mul_f64` does not.
+        if self.renew_deadline <= self.retry_period.saturating_mul(6) / 5 {
             return Err(ElectionConfigError::RenewNotAboveRetry);
         }
         for (name, value) in [
@@ -151,22 +152,36 @@ mod tests {
     }
 
     #[test]
-    fn durations_that_cannot_work_together_are_refused() {
-        let base = ElectionConfig::default();
-        let lease = ElectionConfig {
-            lease_duration: base.renew_deadline,
-            ..base.clone()
-        };
-        assert_eq!(lease.validate(), Err(ElectionConfigError::LeaseNotAboveRenew));
-        let renew = ElectionConfig {
-            retry_period: Duration::from_secs(9),
-            ..base.clone()
-        };
-        assert_eq!(renew.validate(), Err(ElectionConfigError::RenewNotAboveRetry));
-        let zero = ElectionConfig {
-            retry_period: Duration::ZERO,
-            ..base
-        };
-        assert_eq!(zero.validate(), Err(ElectionConfigError::Zero("retryPeriod")));
+    fn durations_that_cannot_work_together_are_refused_as_client_go_refuses_them() {
+        let lease = "leaseDuration must be greater than renewDeadline";
+        let renew = "renewDeadline must be greater than retryPeriod*JitterFactor";
+        let second = 1_000_000_000;
+        // Asked of kube-scheduler 1.36.3, in nanoseconds: lease duration, renew deadline, retry period.
+        let cases = [
+            ([15 * second, 10 * second, 2 * second], ""),
+            ([10 * second, 10 * second, 2 * second], lease),
+            ([0, 10 * second, 2 * second], lease),
+            ([15 * second, 2 * second, 2 * second], renew),
+            ([15 * second, 10 * second, 9 * second], renew),
+            ([15 * second, 10 * second, 8_333_333_334], renew),
+            ([15 * second, 10 * second, 8_333_333_333], ""),
+            ([15 * second, 0, 0], renew),
+            ([15 * second, 10 * second, 0], "retryPeriod must be greater than zero"),
+            ([100, 50, 1], ""),
+        ];
+        for (durations, expected) in cases {
+            let [lease_duration, renew_deadline, retry_period] = durations.map(Duration::from_nanos);
+            let config = ElectionConfig {
+                lease_duration,
+                renew_deadline,
+                retry_period,
+                ..ElectionConfig::default()
+            };
+            let said = config
+                .validate()
+                .map_or_else(|error| error.to_string(), |()| String::new());
+            assert_eq!(said, expected, "{durations:?}");
+        }
+        assert!((JITTER_FACTOR - 6.0 / 5.0).abs() < f64::EPSILON);
     }
 }

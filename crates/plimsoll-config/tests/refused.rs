@@ -42,5 +42,5 @@ fn files_are_refused_in_kube_schedulers_words() {
         assert_eq!(error, expected.trim_end(), "{path:?}");
         compared += 1;
     }
-    assert_eq!(compared, 5);
+    assert_eq!(compared, 6);
 }

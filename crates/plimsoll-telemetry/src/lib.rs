@@ -3,6 +3,7 @@
 mod audit_metrics;
 mod buckets;
 mod config_metrics;
+mod election_metrics;
 mod health;
 mod mailbox_depths;
 mod metrics;
@@ -14,6 +15,7 @@ mod tls;
 
 pub use audit_metrics::AuditMetrics;
 pub use config_metrics::ConfigMetrics;
+pub use election_metrics::ElectionMetrics;
 pub use health::Check;
 pub use metrics::{AttemptResult, HandOverStage, Metrics};
 pub use preemption_metrics::PreemptionMetrics;

@@ -14,6 +14,7 @@ use prometheus_client::registry::Registry;
 use crate::audit_metrics::AuditMetrics;
 use crate::buckets::exponential;
 use crate::config_metrics::ConfigMetrics;
+use crate::election_metrics::ElectionMetrics;
 use crate::mailbox_depths::MailboxDepths;
 use crate::preemption_metrics::PreemptionMetrics;
 use crate::queue_metrics::QueueMetrics;
@@ -76,7 +77,6 @@ label_sets! {
     Kind { r#type }
     ResultOnly { result }
     Attempts { attempts }
-    Name { name }
     Resource { resource }
     Outcome { outcome }
     Stage { stage }
@@ -97,8 +97,7 @@ pub struct Metrics {
     preemption: PreemptionMetrics,
     audit: AuditMetrics,
     cache_size: Family<Kind, Gauge>,
-    master_status: Family<Name, Gauge>,
-    slow_path: Family<Name, Counter>,
+    election: ElectionMetrics,
     undecodable: Family<Resource, Counter>,
     panics: Counter,
     foreign_binds: Counter,
@@ -113,9 +112,6 @@ impl std::fmt::Debug for Metrics {
         f.debug_struct("Metrics").finish_non_exhaustive()
     }
 }
-
-/// The lease's component name, the only value of the election metrics' label.
-const COMPONENT: &str = "kube-scheduler";
 
 impl Default for Metrics {
     fn default() -> Self {
@@ -141,8 +137,7 @@ impl Metrics {
             preemption: PreemptionMetrics::default(),
             audit: AuditMetrics::default(),
             cache_size: Family::default(),
-            master_status: Family::default(),
-            slow_path: Family::default(),
+            election: ElectionMetrics::default(),
             undecodable: Family::default(),
             panics: Counter::default(),
             foreign_binds: Counter::default(),
@@ -187,16 +182,7 @@ impl Metrics {
             "[ALPHA] Number of nodes, pods and assumed pods in the scheduler cache",
             self.cache_size.clone(),
         );
-        registry.register(
-            "leader_election_master_status",
-            "[ALPHA] 1 while this replica leads, 0 while it stands by",
-            self.master_status.clone(),
-        );
-        registry.register(
-            "leader_election_slowpath",
-            "[ALPHA] Lease renewals that had to read the lease first",
-            self.slow_path.clone(),
-        );
+        self.election.register(registry);
         let own = registry.sub_registry_with_prefix("plimsoll");
         own.register(
             "undecodable_objects",
@@ -254,6 +240,11 @@ impl Metrics {
         &self.preemption
     }
 
+    /// What is told of leader election.
+    pub fn election(&self) -> &ElectionMetrics {
+        &self.election
+    }
+
     /// What is told of audits.
     pub fn audit(&self) -> &AuditMetrics {
         &self.audit
@@ -301,18 +292,6 @@ impl Metrics {
         for (kind, count) in [("nodes", nodes), ("pods", pods), ("assumed_pods", assumed_pods)] {
             self.cache_size.get_or_create(&Kind::new(kind)).set(gauge(count));
         }
-    }
-
-    /// Whether this replica leads.
-    pub fn master_status(&self, leading: bool) {
-        self.master_status
-            .get_or_create(&Name::new(COMPONENT))
-            .set(i64::from(leading));
-    }
-
-    /// Renewals had to read the lease first.
-    pub fn election_slow_path(&self, times: u64) {
-        self.slow_path.get_or_create(&Name::new(COMPONENT)).inc_by(times);
     }
 
     /// A watched object could not be decoded.
@@ -367,7 +346,8 @@ mod tests {
         metrics.scheduling_attempt(AttemptResult::Scheduled, "default-scheduler", Duration::from_millis(3));
         metrics.pod_scheduled(2, Some(Duration::from_secs(1)), true);
         metrics.permit_wait("Unschedulable", Duration::from_secs(10));
-        metrics.master_status(true);
+        metrics.election().leading(true);
+        metrics.election().slow_paths(2);
         metrics.preemption().attempted();
         metrics.preemption().chosen(3);
         metrics.preemption().executed(false, Duration::from_millis(30));
@@ -380,6 +360,7 @@ mod tests {
             "scheduler_pod_scheduled_after_flush_total 1",
             r#"scheduler_permit_wait_duration_seconds_bucket{result="Unschedulable",le="16.384"} 1"#,
             r#"leader_election_master_status{name="kube-scheduler"} 1"#,
+            r#"leader_election_slowpath_total{name="kube-scheduler"} 2"#,
             "scheduler_preemption_attempts_total 1",
             r#"scheduler_preemption_victims_bucket{le="4"} 1"#,
             r#"scheduler_preemption_goroutines_execution_total{result="error"} 1"#,

@@ -403,10 +403,30 @@ mod tests {
 
     #[tokio::test]
     async fn durations_that_do_not_fit_are_told_in_the_words_of_client_go() {
-        assert_eq!(
-            refusal(&["--leader-elect-lease-duration=10s"]).await,
-            "couldn't create leader elector: leaseDuration must be greater than renewDeadline"
-        );
+        let cases: [(&[&str], &str); 4] = [
+            (
+                &["--leader-elect-lease-duration=10s"],
+                "leaseDuration must be greater than renewDeadline",
+            ),
+            (
+                &["--leader-elect-renew-deadline=2s"],
+                "renewDeadline must be greater than retryPeriod*JitterFactor",
+            ),
+            (
+                &["--leader-elect-renew-deadline=0s", "--leader-elect-retry-period=0s"],
+                "renewDeadline must be greater than retryPeriod*JitterFactor",
+            ),
+            (
+                &["--leader-elect-retry-period=0s"],
+                "retryPeriod must be greater than zero",
+            ),
+        ];
+        for (flags, expected) in cases {
+            assert_eq!(
+                refusal(flags).await,
+                format!("couldn't create leader elector: {expected}")
+            );
+        }
     }
 
     #[test]

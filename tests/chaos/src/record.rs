@@ -33,6 +33,12 @@ pub struct RoundRecord {
     pub unanswered: u64,
     /// How long it took, in seconds.
     pub seconds: f64,
+    /// How long it took, once all was mended and the churn had ended, until everything was settled, in seconds.
+    #[serde(default)]
+    pub settling: f64,
+    /// What was not settled for long then.
+    #[serde(default)]
+    pub slow: Vec<String>,
     /// Broken promises.
     pub violations: Vec<String>,
     /// Where logs and data are kept, when there are violations.
@@ -138,6 +144,10 @@ impl fmt::Display for RoundRecord {
             write!(f, "; next leader bound after {} s", totals.join(", "))?;
         }
         write!(f, "; {} pods bound, {:.1} s", self.bound, self.seconds)?;
+        self.slow
+            .iter()
+            .take(3)
+            .try_for_each(|open| write!(f, "\n    slow: {open}"))?;
         self.violations
             .iter()
             .try_for_each(|violation| write!(f, "\n    BROKEN: {violation}"))?;
@@ -170,6 +180,8 @@ mod tests {
             unattributed: 0,
             unanswered: 0,
             seconds: 5.5,
+            settling: 0.5,
+            slow: Vec::new(),
             violations: vec!["a".to_owned()],
             kept: None,
         });

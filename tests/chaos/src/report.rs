@@ -122,7 +122,9 @@ impl<'a> Report<'a> {
         )?;
         for violation in &self.violations {
             let kept = violation.kept.unwrap_or("nothing kept");
-            writeln!(to, "- round {}: {} ({kept})", violation.round, violation.what)?;
+            // The rest is the end of a log.
+            let what = violation.what.lines().next().unwrap_or_default();
+            writeln!(to, "- round {}: {what} ({kept})", violation.round)?;
         }
         writeln!(
             to,

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use k8s_openapi::jiff::Timestamp;
-use plimsoll_cluster::Metrics;
 use tokio::time::Instant;
 
 use crate::churn;
@@ -40,7 +39,10 @@ pub(crate) async fn play(scene: &mut Scene, number: u64, plan: Plan) -> anyhow::
     tokio::time::sleep_until(begun + LEAST).await;
     scene.churn.pause().await;
     churn::restore_nodes(&scene.client, LIMIT).await?;
-    violations.extend(settle::settle(scene).await?);
+    let rest = Instant::now();
+    let settled = settle::settle(scene).await?;
+    let settling = rest.elapsed().as_secs_f64();
+    violations.extend(settled.violations);
     violations.extend(settle::audited(scene).await?);
 
     let etcd = scene.control_plane.etcd().client();
@@ -62,6 +64,8 @@ pub(crate) async fn play(scene: &mut Scene, number: u64, plan: Plan) -> anyhow::
         unattributed: findings.unattributed,
         unanswered: scene.ledger.unanswered() as u64,
         seconds: begun.elapsed().as_secs_f64(),
+        settling,
+        slow: settled.slow,
         violations,
         kept: None,
     })
@@ -109,19 +113,9 @@ async fn add_stages(scene: &Scene, hand_overs: &mut [HandOver]) {
     if let Ok(metrics) = leader.metrics().await {
         last.stages = STAGES
             .into_iter()
-            .filter_map(|stage| Some((stage.to_owned(), stage_seconds(&metrics, stage)?)))
+            .map(|stage| (stage, metrics.total("plimsoll_hand_over_seconds", &[("stage", stage)])))
+            .filter(|(_, seconds)| *seconds > 0.0)
+            .map(|(stage, seconds)| (stage.to_owned(), seconds))
             .collect();
     }
-}
-
-/// As a gauge, or as a histogram of a single hand-over.
-fn stage_seconds(metrics: &Metrics, stage: &str) -> Option<f64> {
-    const NAME: &str = "plimsoll_hand_over_seconds";
-    let labels = [("stage", stage)];
-    let gauge = metrics.total(NAME, &labels);
-    if gauge > 0.0 {
-        return Some(gauge);
-    }
-    let once = metrics.sum(&format!("{NAME}_count"), &labels) == 1;
-    once.then(|| metrics.total(&format!("{NAME}_sum"), &labels))
 }

@@ -18,12 +18,32 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// The scheduler name that the replicas serve.
 const SERVED: &[&str] = &["default-scheduler"];
 
-/// Waits until every pending pod that fits is bound and every other one is explained; what is not so within the limit is
-/// returned.
-pub(crate) async fn settle(scene: &Scene) -> anyhow::Result<Vec<String>> {
+/// What is still open after this is worth a look, though nothing is broken yet: backoff alone takes ten seconds.
+const SLOW: Duration = Duration::from_secs(15);
+
+/// How everything came to rest.
+#[derive(Debug, Default)]
+pub(crate) struct Settled {
+    /// What was open after a while.
+    pub(crate) slow: Vec<String>,
+    /// What was open in the end.
+    pub(crate) violations: Vec<String>,
+}
+
+/// Waits until every pending pod that fits is bound and every other one is explained, or for as long as that may take.
+pub(crate) async fn settle(scene: &Scene) -> anyhow::Result<Settled> {
     let settled = |state: &State| open_questions(state).is_empty().then_some(());
+    if scene
+        .history
+        .until("everything is settled", SLOW, settled)
+        .await
+        .is_ok()
+    {
+        return Ok(Settled::default());
+    }
+    let slow = scene.history.read(open_questions);
     let waited = scene.history.until("everything is settled", LIMIT, settled).await;
-    Ok(match waited {
+    let violations = match waited {
         Ok(()) => Vec::new(),
         Err(error) => {
             let open = scene.history.read(open_questions);
@@ -33,7 +53,8 @@ pub(crate) async fn settle(scene: &Scene) -> anyhow::Result<Vec<String>> {
             }
             open
         }
-    })
+    };
+    Ok(Settled { slow, violations })
 }
 
 /// What is not as it should be in the end.

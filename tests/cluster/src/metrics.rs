@@ -23,7 +23,7 @@ impl Metrics {
     /// of those has, is not understood.
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let about = |line: &&str| {
-            ["scheduler_", "plimsoll_"]
+            ["scheduler_", "plimsoll_", "leader_election_"]
                 .iter()
                 .any(|prefix| line.starts_with(prefix))
         };
@@ -41,7 +41,7 @@ impl Metrics {
         whole
     }
 
-    /// The same for what is no whole number, such as seconds.
+    /// As [`sum`](Self::sum), for what is no whole number, such as seconds.
     pub fn total(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let has = |sample: &Sample| {
             let label = |(key, value): &(&str, &str)| sample.labels.get(*key).is_some_and(|found| found == value);
@@ -49,6 +49,11 @@ impl Metrics {
         };
         let found = self.samples.iter().filter(|sample| sample.name == name && has(sample));
         found.map(|sample| sample.value).sum()
+    }
+
+    /// Whether there is any series of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.samples.iter().any(|sample| sample.name == name)
     }
 
     /// Attempts so far that placed no pod. (Those that did are counted only when the bind has its answer.)

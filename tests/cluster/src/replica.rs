@@ -25,6 +25,8 @@ pub enum Election {
     Off,
     /// It competes for the lease, with times that make a test short: lease 6 s, renewal within 4 s, retry every 1 s.
     Quick,
+    /// It competes for the lease as these flags say.
+    Flags(&'static [&'static str]),
 }
 
 /// The configuration file of a replica.
@@ -111,6 +113,7 @@ impl Replica {
                 "--leader-elect-renew-deadline=4s",
                 "--leader-elect-retry-period=1s",
             ],
+            Election::Flags(flags) => flags,
         };
         let kubeconfig = control_plane.server().kubeconfig(&User::scheduler(number))?;
         Self::start_through(scheduler, number, &kubeconfig, args, env, control_plane)
@@ -209,6 +212,14 @@ impl Replica {
         let client = kube::Client::try_from(config)?;
         let request = http::Request::get(path).body(Vec::new())?;
         Ok(client.request_text(request).await)
+    }
+
+    /// What its server answers an administrator who asks for this path; an error unless all is well.
+    pub async fn reads(&self, path: &str) -> anyhow::Result<String> {
+        let name = self.process.name();
+        self.get(path)
+            .await?
+            .with_context(|| format!("{name} does not answer {path}"))
     }
 
     /// What it counts of its own work.

@@ -325,9 +325,10 @@ impl ApiServer {
             format!("--audit-policy-file={}", file("audit-policy.json")),
             format!("--audit-log-path={}", file(&audit::file_name(&self.name))),
             "--audit-log-maxsize=0".to_owned(),
-            // Else the API server drops `spec.schedulingGroup`, and no scheduler ever sees one.
-            "--feature-gates=GenericWorkload=true".to_owned(),
-            "--runtime-config=scheduling.k8s.io/v1alpha2=true".to_owned(),
+            // Else the API server drops `spec.schedulingGroup`, and no scheduler ever sees one. Its coordinator concerns itself
+            // with leases that have candidates only.
+            "--feature-gates=GenericWorkload=true,CoordinatedLeaderElection=true".to_owned(),
+            "--runtime-config=scheduling.k8s.io/v1alpha2=true,coordination.k8s.io/v1beta1=true".to_owned(),
         ]
     }
 

@@ -5,12 +5,12 @@ mod churn;
 mod climate;
 mod counters;
 mod dice;
-mod hand_over;
 mod machines;
 mod others;
 mod steps;
 mod verdict;
 mod weather;
+mod worst_moments;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -131,6 +131,7 @@ impl Chaos {
 
     /// All faults stop, and what can be placed has to be placed.
     async fn end(&mut self) {
+        self.make_room_late().await;
         self.calm_down().await;
         for budget in others::BUDGETS {
             self.world.allow_disruptions(budget, 1_000);
@@ -210,6 +211,7 @@ impl Chaos {
 
     /// Faults end and nothing happens for a while: what fits is placed, without the next change to wake it.
     async fn lull(&mut self) {
+        self.make_room_late().await;
         self.calm_down().await;
         let patience = 3 * LULL + self.climate.time_for(100);
         self.world.pass_with_kubelets(patience).await;

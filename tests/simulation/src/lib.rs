@@ -5,6 +5,7 @@
 
 pub mod campaign;
 pub mod chaos;
+pub mod coordinator;
 pub mod invariants;
 pub mod link;
 pub mod post;

@@ -1,17 +1,52 @@
 //! client-go's leader election as a state machine: what to ask the API server next, and what an answer means.
 //!
 //! ```text
-//!             won (create or update accepted)
-//!  Candidate ───────────────────────────────▶ Leader ──┐ renewed: deadline moves on
-//!      ▲                                        │  ▲   │
-//!      │ not ours, or refused: wait, try again  │  └───┘
-//!      └──────────────┐                         │ no renewal within the renew deadline, or the lease names another
-//!                     │                         ▼
-//!                     └──────────────────── Candidate (the old term must have stopped first)
+//!                        read ──▶ held by another in force, or the read failed
+//!               ┌──────── wait the retry period × (1 + up to 1.2) ◀────────┐
+//!               ▼                                                          │
+//!        ┌─────────────┐  read ──▶ no lease, nobody's, ours, or run out ──▶ write ── refused ──┘
+//!   ────▶│  Candidate  │                                                    │
+//!        └─────────────┘                                              accepted: won
+//!               ▲                                                          ▼
+//!               │                                                    ┌──────────┐
+//!               │  the term has stopped, its writes are decided      │  Leader  │──┐ write ── accepted: the
+//!               │                                                    └──────────┘◀─┘ deadline moves on
+//!               │                                                          │
+//!        ┌─────────────┐    the deadline passes, or the lease names another│
+//!        │    Lost     │◀──────────────────────────────────────────────────┘
+//!        └─────────────┘
 //! ```
 //!
-//! A record held by somebody else is valid for its own duration from the moment *we* first saw it in that form; remote
-//! clocks are never compared with ours.
+//! | state | input | what follows |
+//! |---|---|---|
+//! | Candidate | a try is due | read |
+//! | | read: there is none | create: transitions 0, acquired now |
+//! | | read: there is none any more, and another held it when we last looked | wait until its last record would have run out, counted from when we missed it |
+//! | | read: nobody holds it | take: transitions + 1, acquired now |
+//! | | read: another holds it in force | wait, jittered |
+//! | | read: another's has run out by our observation | take: transitions + 1, acquired now |
+//! | | read: it names us (an answer was lost, or a term was) | take: transitions and time of acquisition stay |
+//! | | read fails, or the write is refused, or its answer is lost | wait, jittered |
+//! | | the write is accepted | **Leader**: the deadline is the renew deadline after the moment before the write was sent |
+//! | Leader | a try is due, and the last record is in force | fast path: write over the version known; transitions and time of acquisition stay |
+//! | | a try is due, and the last record has run out | read |
+//! | | the fast path is refused, or its answer is lost | read, within the same try |
+//! | | read: it names us | slow path: write over the version read; transitions and time of acquisition stay |
+//! | | read: nobody holds it | take: transitions + 1, acquired now |
+//! | | read: there is none | create as it was: transitions and time of acquisition stay |
+//! | | read: another holds it | **Lost** |
+//! | | read fails, or the slow path is refused, before the deadline | the next try one retry period later |
+//! | | the write is accepted | the deadline moves on; the next try one retry period later |
+//! | | the deadline passes, whatever is under way | **Lost** |
+//! | Lost | the term has stopped | Candidate |
+//!
+//! A record held by somebody else is in force for its own duration from the moment *we* first saw it in that form; remote
+//! clocks are never compared with ours, so that clocks may be apart by any amount. Nothing is ever assumed of a write without
+//! an answer: reading tells. A write names the version it replaces, so that of two only one is accepted.
+//!
+//! Coordinated leader election has rows of its own, see [`coordinated`].
+
+pub mod coordinated;
 
 use std::time::Duration;
 
@@ -72,12 +107,19 @@ pub enum Next {
         /// For the log.
         reason: String,
     },
+    /// We are the leader, and the coordinator asks us to make way for another.
+    EndOfTerm {
+        /// The one it would rather see.
+        preferred: String,
+    },
 }
 
 #[derive(Debug, Clone)]
 struct Observed {
     stored: Box<StoredLease>,
     at: Moment,
+    /// It was not there any more when last looked for.
+    missed: bool,
 }
 
 impl Observed {
@@ -93,6 +135,8 @@ impl Observed {
 pub struct Election {
     identity: String,
     config: ElectionConfig,
+    /// Whether a coordinator says who leads.
+    coordinated: bool,
     random: ChaCha8Rng,
     observed: Option<Observed>,
     /// The time before the last accepted write was sent, while leading.
@@ -110,6 +154,7 @@ impl Election {
         Self {
             identity,
             config,
+            coordinated: false,
             random,
             observed: None,
             held_since: None,
@@ -117,6 +162,15 @@ impl Election {
             fast_path: false,
             writing: false,
             slow_paths: 0,
+        }
+    }
+
+    /// The same, but the lease is never taken: a coordinator gives it.
+    #[must_use]
+    pub fn coordinated(self) -> Self {
+        Self {
+            coordinated: true,
+            ..self
         }
     }
 
@@ -156,7 +210,9 @@ impl Election {
     pub fn begin(&mut self, now: Moment, wall: jiff::Timestamp) -> Request {
         self.sent_at = now;
         self.writing = false;
-        let still_ours = self.held_since.is_some() && self.observed.as_ref().is_some_and(|o| o.is_valid(now));
+        // With a coordinator the lease may tell us to go; it has to be read each time.
+        let may_be_known = self.held_since.is_some() && !self.coordinated;
+        let still_ours = may_be_known && self.observed.as_ref().is_some_and(|o| o.is_valid(now));
         if let Some(observed) = self.observed.as_ref().filter(|_| still_ours) {
             self.fast_path = true;
             self.writing = true;
@@ -174,45 +230,63 @@ impl Election {
         if self.writing {
             return self.answer_to_write(answer, now);
         }
+        if self.coordinated {
+            return self.answer_to_coordinated_read(answer, now, wall);
+        }
         match answer {
-            // Deleted while somebody holds it: the holder does not know and goes on until it next renews. client-go would
-            // create it at once, and two would lead.
-            Answer::NotFound if self.is_kept_by_another(now) => Next::NotHeld {
-                retry_at: self.candidate_retry(now),
-            },
-            Answer::NotFound => {
-                self.writing = true;
-                self.sent_at = now;
-                Next::Ask(Request::Create(self.takeover(None, wall)))
-            }
+            Answer::NotFound => self.missing(now, wall),
             Answer::Lease(stored) => {
                 self.observe(stored.clone(), now);
-                let ours = stored.record.holder == self.identity;
-                let free = stored.record.holder.is_empty();
-                let valid = self.observed.as_ref().is_some_and(|observed| observed.is_valid(now));
-                if !ours && !free && valid {
-                    return if self.held_since.take().is_some() {
-                        Next::Lost {
-                            reason: format!("the lease is held by {}", stored.record.holder),
-                        }
-                    } else {
-                        Next::NotHeld {
-                            retry_at: self.candidate_retry(now),
-                        }
-                    };
-                }
-                self.writing = true;
-                self.sent_at = now;
-                let record = if ours && self.held_since.is_some() {
-                    self.slow_paths += 1;
-                    self.renewal(&stored.record, wall)
-                } else {
-                    self.takeover(Some(&stored.record), wall)
-                };
-                Next::Ask(Request::Update { record, stored })
+                self.read(stored, now, wall)
             }
             Answer::Failed(reason) => self.failed(&reason, now),
         }
+    }
+
+    fn missing(&mut self, now: Moment, wall: jiff::Timestamp) -> Next {
+        if self.is_kept_by_another(now) {
+            let retry_at = self.candidate_retry(now);
+            return Next::NotHeld { retry_at };
+        }
+        let record = match &self.observed {
+            // Whoever deleted it has not ended our term.
+            Some(observed) if self.held_since.is_some() => self.renewal(&observed.stored.record, wall),
+            _ => self.takeover(None, wall),
+        };
+        self.write(Request::Create(record), now)
+    }
+
+    fn read(&mut self, stored: Box<StoredLease>, now: Moment, wall: jiff::Timestamp) -> Next {
+        let ours = stored.record.holder == self.identity;
+        let free = stored.record.holder.is_empty();
+        if !ours && !free {
+            if self.held_since.take().is_some() {
+                return Next::Lost {
+                    reason: format!("the lease is held by {}", stored.record.holder),
+                };
+            }
+            if self.in_force(now) {
+                let retry_at = self.candidate_retry(now);
+                return Next::NotHeld { retry_at };
+            }
+        }
+        let record = if ours && self.held_since.is_some() {
+            self.slow_paths += 1;
+            self.renewal(&stored.record, wall)
+        } else {
+            self.takeover(Some(&stored.record), wall)
+        };
+        self.write(Request::Update { record, stored }, now)
+    }
+
+    fn write(&mut self, request: Request, now: Moment) -> Next {
+        self.writing = true;
+        self.sent_at = now;
+        Next::Ask(request)
+    }
+
+    fn in_force(&self, now: Moment) -> bool {
+        self.observed.as_ref().is_some_and(|observed| observed.is_valid(now))
     }
 
     fn answer_to_write(&mut self, answer: Answer, now: Moment) -> Next {
@@ -285,8 +359,17 @@ impl Election {
 
     fn observe(&mut self, stored: Box<StoredLease>, now: Moment) {
         match &mut self.observed {
-            Some(observed) if observed.stored.record == stored.record => observed.stored = stored,
-            _ => self.observed = Some(Observed { stored, at: now }),
+            Some(observed) if observed.stored.record == stored.record => {
+                observed.stored = stored;
+                observed.missed = false;
+            }
+            _ => {
+                self.observed = Some(Observed {
+                    stored,
+                    at: now,
+                    missed: false,
+                });
+            }
         }
     }
 
@@ -326,11 +409,20 @@ impl Election {
         i32::try_from(seconds).unwrap_or(i32::MAX)
     }
 
-    fn is_kept_by_another(&self, now: Moment) -> bool {
-        self.observed.as_ref().is_some_and(|observed| {
-            let holder = &observed.stored.record.holder;
-            !holder.is_empty() && *holder != self.identity && observed.is_valid(now)
-        })
+    /// Deleted while somebody holds it: the holder does not know and goes on until it next renews, and it may have renewed
+    /// unseen just before. client-go would create it at once, and two would lead.
+    fn is_kept_by_another(&mut self, now: Moment) -> bool {
+        let Some(observed) = &mut self.observed else {
+            return false;
+        };
+        let holder = &observed.stored.record.holder;
+        if holder.is_empty() || *holder == self.identity {
+            return false;
+        }
+        if !std::mem::replace(&mut observed.missed, true) {
+            observed.at = now;
+        }
+        observed.is_valid(now)
     }
 
     /// Retry period × (1 + up to 1.2), so that candidates do not act in step.

@@ -45,12 +45,14 @@ impl ElectorState {
         } else {
             TermToken::without_election(config.write_timeout())
         };
-        tracing::info!(
-            term = self.terms,
-            lease = self.lease.name(),
-            "Successfully acquired lease"
-        );
-        self.metrics.master_status(true);
+        if config.leader_elect {
+            tracing::info!(
+                term = self.terms,
+                lease = self.lease.name(),
+                "Successfully acquired lease"
+            );
+            self.metrics.election().leading(true);
+        }
         self.tell_users("became leader");
         self.alive.clear();
         self.term_began = self.clock.now();
@@ -61,6 +63,9 @@ impl ElectorState {
     /// Leadership is over, by loss or by choice.
     pub(super) fn end_term(&mut self, reason: &str, now: Moment) {
         self.election.resign();
+        if let Some(coordination) = &mut self.coordination {
+            coordination.withdraw();
+        }
         self.running = None;
         // An answer still under way must neither win a term now nor cut standing aside short.
         self.attempt += 1;
@@ -71,7 +76,9 @@ impl ElectorState {
         };
         token.cancel();
         tracing::warn!(term = token.number(), reason, "Leadership is over");
-        self.metrics.master_status(false);
+        if self.config.leader_elect {
+            self.metrics.election().leading(false);
+        }
         self.tell_users("stopped leading");
         self.phase = Phase::Ending;
         self.supervisor.tell(SupervisorMessage::TermOver {
@@ -83,10 +90,7 @@ impl ElectorState {
         if self.phase == Phase::Done || self.stepping_down == Some(StepDown::Shutdown) {
             return;
         }
-        let reason = match &why {
-            StepDown::Shutdown => "Requested to terminate".to_owned(),
-            StepDown::TermFailed(reason) => reason.clone(),
-        };
+        let reason = why.reason();
         self.stepping_down = Some(why);
         match self.phase {
             // Nothing to give up yet; the caches come first.
@@ -116,6 +120,11 @@ impl ElectorState {
             self.next_try = until;
             return;
         }
+        if !self.candidate_is_gone() {
+            // A coordinator that still knows of it would give the lease back to us.
+            self.next_try = now + self.config.retry_period;
+            return;
+        }
         self.attempt += 1;
         self.ask(Request::Get);
     }
@@ -137,11 +146,10 @@ impl ElectorState {
         if self.stepping_down == Some(StepDown::Shutdown) {
             self.phase = Phase::Done;
             self.token = None;
-            self.supervisor.tell(SupervisorMessage::Released);
             return;
         }
         let undecided_until = self.token.as_ref().map_or(now, |token| token.undecided_until());
-        let stand_aside = if self.stepping_down.take().is_some() {
+        let stand_aside = if self.stepping_down.take().is_some_and(|why| why.stands_aside()) {
             now + self.config.lease_duration
         } else {
             now

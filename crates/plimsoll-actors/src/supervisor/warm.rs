@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use plimsoll_client::{
-    DisruptionBudgets, EventWriter, LeaseClient, Namespaces, Nodes, Pods, RawDemand, RawPolicies, ReplicaSets,
-    ReplicationControllers, Services, StatefulSets, Watch,
+    DisruptionBudgets, EventWriter, LeaseCandidateClient, LeaseClient, Namespaces, Nodes, Pods, RawDemand, RawPolicies,
+    ReplicaSets, ReplicationControllers, Services, StatefulSets, Watch,
 };
+use plimsoll_config::Gate;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -150,7 +151,21 @@ impl SupervisorState {
             .profiles
             .first()
             .map(|profile| profile.scheduler_name.clone());
+        let coordinated = self
+            .replica
+            .config
+            .feature_gates
+            .enabled(Gate::CoordinatedLeaderElection);
+        let candidate = (config.leader_elect && coordinated).then(|| {
+            LeaseCandidateClient::new(
+                client.clone(),
+                config.resource_namespace.clone(),
+                config.resource_name.clone(),
+                self.replica.identity.clone(),
+            )
+        });
         let arguments = ElectorArguments {
+            candidate,
             identity: self.replica.identity.clone(),
             lease: LeaseClient::new(client, config.resource_namespace.clone(), config.resource_name.clone()),
             config,

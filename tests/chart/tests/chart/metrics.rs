@@ -24,8 +24,8 @@ fn series() -> anyhow::Result<BTreeSet<String>> {
     metrics.queue().event_handled("NodeAdd", took);
     metrics.audit().discrepancies("missing", 1);
     metrics.cache_size(1, 1, 1);
-    metrics.master_status(true);
-    metrics.election_slow_path(1);
+    metrics.election().leading(true);
+    metrics.election().slow_paths(1);
     metrics.undecodable_object("pods");
     metrics.cycle_panicked();
     metrics.foreign_bind();

@@ -4,6 +4,7 @@
 mod churn;
 mod configuration;
 mod deployment;
+mod election;
 mod extenders;
 mod failover;
 mod helping_changes;

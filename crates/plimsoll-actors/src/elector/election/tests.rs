@@ -1,3 +1,5 @@
+mod model;
+
 use rand_core::SeedableRng;
 
 use super::*;
@@ -28,11 +30,21 @@ fn held_by(holder: &str, version: u64) -> Box<StoredLease> {
     stored(&record, version)
 }
 
+/// That many seconds later by the clock that people read.
+fn later(seconds: i64) -> jiff::Timestamp {
+    WALL + jiff::SignedDuration::from_secs(seconds)
+}
+
 /// The record as the API server would give it back.
 fn stored(record: &LeaseRecord, version: u64) -> Box<StoredLease> {
+    stored_with(record, version, "")
+}
+
+/// The record with more fields of the spec.
+fn stored_with(record: &LeaseRecord, version: u64, more: &str) -> Box<StoredLease> {
     let time = |time: Option<jiff::Timestamp>| plimsoll_client::micros_text(time.unwrap());
     let json = format!(
-        r#"{{"metadata":{{"name":"l","namespace":"n","uid":"u","resourceVersion":"{version}"}},"spec":{{
+        r#"{{"metadata":{{"name":"l","namespace":"n","uid":"u","resourceVersion":"{version}"}},"spec":{{{more}
             "holderIdentity":"{}","leaseDurationSeconds":{},"acquireTime":"{}","renewTime":"{}","leaseTransitions":{}}}}}"#,
         record.holder,
         record.duration_seconds,
@@ -236,12 +248,169 @@ fn a_lease_deleted_under_its_holder_is_not_created_before_it_would_have_run_out(
     let mut election = election("me");
     election.begin(at(100), WALL);
     election.answer(Answer::Lease(held_by("other", 1)), at(100), WALL);
-    election.begin(at(110), WALL);
-    assert!(matches!(
-        election.answer(Answer::NotFound, at(110), WALL),
-        Next::NotHeld { .. }
-    ));
-    election.begin(at(116), WALL);
-    let create = election.answer(Answer::NotFound, at(116), WALL);
+    // Seen last at 100; but whoever held it may have renewed it until just before it was missed at 110.
+    for now in [110, 116, 124] {
+        election.begin(at(now), WALL);
+        let next = election.answer(Answer::NotFound, at(now), WALL);
+        assert!(matches!(next, Next::NotHeld { .. }), "at {now}");
+    }
+    election.begin(at(125), WALL);
+    let create = election.answer(Answer::NotFound, at(125), WALL);
     assert_eq!(written(&create).holder, "me");
+}
+
+#[test]
+fn a_lease_that_is_missed_though_it_had_run_out_by_our_last_look_is_not_created_at_once_either() {
+    let mut election = election("me");
+    election.begin(at(100), WALL);
+    election.answer(Answer::Lease(held_by("other", 1)), at(100), WALL);
+    election.begin(at(130), WALL);
+    let next = election.answer(Answer::NotFound, at(130), WALL);
+    assert!(matches!(next, Next::NotHeld { .. }), "{next:?}");
+    // There again, as it was: it has not been renewed since 100.
+    election.begin(at(146), WALL);
+    let take = election.answer(Answer::Lease(held_by("other", 1)), at(146), WALL);
+    assert_eq!(written(&take).transitions, 4);
+}
+
+#[test]
+fn a_lease_deleted_after_its_release_is_created_at_once() {
+    let mut election = election("me");
+    election.begin(at(100), WALL);
+    let take = election.answer(Answer::Lease(held_by("", 1)), at(100), WALL);
+    assert!(matches!(take, Next::Ask(Request::Update { .. })));
+    election.answer(Answer::Failed("conflict".to_owned()), at(100), WALL);
+    election.begin(at(103), WALL);
+    let create = election.answer(Answer::NotFound, at(103), WALL);
+    assert!(matches!(create, Next::Ask(Request::Create(_))), "{create:?}");
+}
+
+#[test]
+fn a_leader_whose_lease_was_deleted_writes_it_anew_as_it_was() {
+    let mut election = election("me");
+    election.begin(at(0), WALL);
+    let take = election.answer(Answer::Lease(held_by("", 1)), at(0), WALL);
+    accept(&mut election, &take, 2, at(0));
+    election.begin(at(2), later(2));
+    assert_eq!(
+        election.answer(Answer::NotFound, at(2), later(2)),
+        Next::Ask(Request::Get)
+    );
+    let create = election.answer(Answer::NotFound, at(2), later(2));
+    assert!(matches!(create, Next::Ask(Request::Create(_))), "{create:?}");
+    let record = written(&create);
+    assert_eq!(
+        (record.transitions, record.acquire_time, record.renew_time),
+        (4, Some(WALL), Some(later(2)))
+    );
+    assert!(matches!(
+        accept(&mut election, &create, 3, at(2)),
+        Next::Held { won: false, .. }
+    ));
+}
+
+#[test]
+fn a_leader_that_finds_its_lease_emptied_takes_it_back_as_a_new_acquisition() {
+    let mut election = leader();
+    election.begin(at(4), later(4));
+    election.answer(Answer::Failed("conflict".to_owned()), at(4), later(4));
+    let take = election.answer(Answer::Lease(held_by("", 5)), at(4), later(4));
+    let record = written(&take);
+    assert_eq!((record.transitions, record.acquire_time), (4, Some(later(4))));
+    assert!(matches!(
+        accept(&mut election, &take, 6, at(4)),
+        Next::Held { won: false, .. }
+    ));
+}
+
+#[test]
+fn a_new_holder_counts_a_transition_and_its_own_time_of_acquisition() {
+    for (holder, now) in [("", 0), ("other", 15)] {
+        let mut election = election("me");
+        election.begin(at(0), WALL);
+        let mut next = election.answer(Answer::Lease(held_by(holder, 1)), at(0), later(7));
+        if now > 0 {
+            election.begin(at(now), later(7));
+            next = election.answer(Answer::Lease(held_by(holder, 1)), at(now), later(7));
+        }
+        let record = written(&next);
+        assert_eq!(
+            (record.transitions, record.acquire_time),
+            (4, Some(later(7))),
+            "{holder}"
+        );
+    }
+}
+
+#[test]
+fn a_lease_that_names_us_though_we_do_not_lead_is_taken_without_a_transition() {
+    let mut election = election("me");
+    election.begin(at(0), WALL);
+    let take = election.answer(Answer::Lease(held_by("me", 1)), at(0), later(7));
+    let record = written(&take);
+    assert_eq!(
+        (record.transitions, record.acquire_time, record.renew_time),
+        (3, Some(WALL), Some(later(7)))
+    );
+    assert!(matches!(
+        accept(&mut election, &take, 2, at(0)),
+        Next::Held { won: true, .. }
+    ));
+}
+
+#[test]
+fn a_leader_whose_last_record_has_run_out_reads_before_it_writes() {
+    let config = ElectionConfig {
+        renew_deadline: Duration::from_secs(14),
+        ..ElectionConfig::default()
+    };
+    let mut election = Election::new("me".to_owned(), config, ChaCha8Rng::seed_from_u64(1));
+    election.begin(at(0), WALL);
+    let create = election.answer(Answer::NotFound, at(10), WALL);
+    accept(&mut election, &create, 1, at(10));
+    assert!(matches!(election.begin(at(24), WALL), Request::Update { .. }));
+    assert_eq!(election.begin(at(25), WALL), Request::Get);
+}
+
+#[test]
+fn clocks_of_others_do_not_matter() {
+    // Renewed in a far future and in a distant past by the clocks of their holders: both count from when we saw them.
+    for years in [-50, 50] {
+        let mut record = held_by("other", 1).record;
+        record.renew_time = Some(WALL + jiff::SignedDuration::from_hours(24 * 365 * years));
+        let seen = stored(&record, 1);
+        let mut election = election("me");
+        for (now, free) in [(200, false), (214, false), (215, true)] {
+            election.begin(at(now), WALL);
+            let next = election.answer(Answer::Lease(seen.clone()), at(now), WALL);
+            assert_eq!(matches!(next, Next::Ask(_)), free, "{years} years, at {now}");
+        }
+    }
+}
+
+#[test]
+fn a_write_that_is_refused_or_unanswered_leaves_a_candidate_a_candidate() {
+    for answer in [Answer::Failed("conflict".to_owned()), Answer::NotFound] {
+        let mut election = election("me");
+        election.begin(at(0), WALL);
+        election.answer(Answer::Lease(held_by("", 1)), at(0), WALL);
+        let next = election.answer(answer, at(0), WALL);
+        assert!(
+            matches!(next, Next::NotHeld { retry_at } if retry_at >= at(2)),
+            "{next:?}"
+        );
+        assert!(!election.is_leader());
+        assert_eq!(election.begin(at(3), WALL), Request::Get);
+    }
+}
+
+#[test]
+fn a_candidate_that_cannot_read_waits_and_tries_again() {
+    let mut election = election("me");
+    election.begin(at(0), WALL);
+    let next = election.answer(Answer::Failed("no connection".to_owned()), at(1), WALL);
+    assert!(
+        matches!(next, Next::NotHeld { retry_at } if retry_at >= at(3)),
+        "{next:?}"
+    );
 }

@@ -1,4 +1,5 @@
-//! Hand-overs at the worst moment: pods are being placed, and who takes over has not seen it.
+//! The worst moments: a hand-over while pods are placed that who takes over has not seen, and room that comes while pods are
+//! judged for which there was none.
 
 use std::time::Duration;
 
@@ -35,6 +36,15 @@ impl Chaos {
             replica.shutdown();
             self.leaving.push((machine, replica));
         }
+    }
+
+    /// Pods come, and room for them while they are judged. Nothing that happens afterwards may be needed to place them.
+    pub(super) async fn make_room_late(&mut self) {
+        self.add_pods();
+        self.pause(120).await;
+        self.add_node();
+        self.delete_pod();
+        self.pause(600).await;
     }
 
     async fn pause(&mut self, most: u64) {
