@@ -2,9 +2,12 @@
 
 # Set KEEP=1 to leave the demo's cluster running.
 KEEP ?=
-# How many random runs `make simulate` tries, and from which seed on.
-SEEDS ?= 100
+# How many random runs `make simulate` tries, and from which seed on; a file that keeps what came of each, to go on from,
+# and one for a report in JSON.
+SEEDS ?= 300
 START ?= 0
+STATE ?=
+REPORT ?=
 # The profile without link-time optimisation: quick to build, near the released speed.
 PROFILE := release-lite
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -79,9 +82,13 @@ chart-helm4: controlplane binary ## Check the chart with Helm 4 instead of Helm 
 	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_HELM=4 cargo test --workspace --test chart
 
 .PHONY: simulate
-simulate: ## Run whole schedulers on virtual time against the embedded API server (SEEDS=100 random runs at the end)
+simulate: ## Run whole schedulers with random faults on virtual time (SEEDS=300 START=0 JOBS=1 STATE=file REPORT=file)
+	cargo run --package plimsoll-simulation --bin simulate --profile $(PROFILE) -- --seeds $(SEEDS) --start $(START) \
+		--jobs $(JOBS) $(if $(STATE),--state $(STATE)) $(if $(REPORT),--json $(REPORT))
+
+.PHONY: simulation-tests
+simulation-tests: ## Run the tests on virtual time against the embedded API server, 300 random runs and the guards' proofs among them
 	cargo test --workspace $(addprefix --test ,$(SIMULATIONS))
-	cargo run --package plimsoll-simulation --bin simulate -- --seeds $(SEEDS) --start $(START)
 
 # The bin is built as the tests are, next to them; what matters runs as the program under test.
 .PHONY: chaos

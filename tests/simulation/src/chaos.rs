@@ -10,6 +10,7 @@ mod others;
 mod steps;
 mod verdict;
 mod weather;
+mod worst_moments;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -130,6 +131,7 @@ impl Chaos {
 
     /// All faults stop, and what can be placed has to be placed.
     async fn end(&mut self) {
+        self.make_room_late().await;
         self.calm_down().await;
         for budget in others::BUDGETS {
             self.world.allow_disruptions(budget, 1_000);
@@ -180,7 +182,8 @@ impl Chaos {
 
     async fn step(&mut self) {
         match self.dice.below(100) {
-            0..24 => self.add_pods(),
+            0..22 => self.add_pods(),
+            22..24 => self.hand_over_unseen().await,
             24..30 => self.delete_pod(),
             30..33 => self.finish_pod(),
             33..37 => self.ungate_pod(),
@@ -208,6 +211,7 @@ impl Chaos {
 
     /// Faults end and nothing happens for a while: what fits is placed, without the next change to wake it.
     async fn lull(&mut self) {
+        self.make_room_late().await;
         self.calm_down().await;
         let patience = 3 * LULL + self.climate.time_for(100);
         self.world.pass_with_kubelets(patience).await;

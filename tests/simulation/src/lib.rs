@@ -3,12 +3,17 @@
 //! One thread, paused time and one seed decide everything: the same seed gives the same messages in the same order and
 //! the same placements. What must always hold is read from the API server's own history, never from a scheduler.
 
+pub mod campaign;
 pub mod chaos;
 pub mod coordinator;
 pub mod invariants;
 pub mod link;
 pub mod post;
+pub mod problem_kind;
+pub mod regressions;
 pub mod rules;
+pub mod seed_run;
+pub mod shrink;
 pub mod slow_plugins;
 pub mod terms;
 pub mod trace;

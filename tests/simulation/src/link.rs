@@ -35,6 +35,7 @@ struct Shared {
 struct State {
     cut: bool,
     answers_cut: bool,
+    pods_held: bool,
     stopped: bool,
     panic_at: Option<&'static str>,
     delays: Delays,
@@ -60,6 +61,8 @@ enum Stretch {
     BeforeSending,
     Wire,
     Answer,
+    /// What a watch of pods says.
+    PodEvents,
 }
 
 impl Default for Link {
@@ -74,6 +77,7 @@ impl Link {
         let state = State {
             cut: false,
             answers_cut: false,
+            pods_held: false,
             stopped: false,
             panic_at: None,
             delays: Delays::default(),
@@ -99,10 +103,15 @@ impl Link {
         self.lock().answers_cut = true;
     }
 
+    /// The connections that carry watches of pods stand still: what they say arrives once the link is mended.
+    pub fn hold_pods(&self) {
+        self.lock().pods_held = true;
+    }
+
     /// Lets everything pass, what has waited first.
     pub fn mend(&self) {
         let mut state = self.lock();
-        (state.cut, state.answers_cut) = (false, false);
+        (state.cut, state.answers_cut, state.pods_held) = (false, false, false);
         drop(state);
         self.0.mended.notify_waiters();
     }
@@ -131,7 +140,7 @@ impl Link {
     /// Whether it is cut in no direction.
     pub fn is_open(&self) -> bool {
         let state = self.lock();
-        !state.cut && !state.answers_cut
+        !state.cut && !state.answers_cut && !state.pods_held
     }
 
     /// From now on requests and answers take so long.
@@ -141,8 +150,10 @@ impl Link {
 
     fn passes(&self, stretch: Stretch) -> bool {
         let state = self.lock();
-        let cut = state.cut || (state.answers_cut && matches!(stretch, Stretch::Answer));
-        !cut && !state.stopped
+        let back = matches!(stretch, Stretch::Answer | Stretch::PodEvents);
+        let held = state.pods_held && matches!(stretch, Stretch::PodEvents);
+        let cut = state.cut || (state.answers_cut && back);
+        !cut && !held && !state.stopped
     }
 
     fn delay(&self, stretch: Stretch) -> Duration {
@@ -151,7 +162,7 @@ impl Link {
         let most = match stretch {
             Stretch::BeforeSending => delays.before_sending,
             Stretch::Wire => delays.on_the_wire,
-            Stretch::Answer => delays.of_answers,
+            Stretch::Answer | Stretch::PodEvents => delays.of_answers,
         };
         if most.is_zero() {
             return most;
@@ -241,21 +252,32 @@ where
         if path.ends_with("/binding") {
             self.judge.asked(&self.name, path);
         }
+        let body_comes = stretch_of_body(&request);
         let mut inner = self.inner.clone();
         let link = self.link.clone();
         Box::pin(async move {
             link.pass(Stretch::BeforeSending).await;
             let answer = inner.call(request).await;
             link.pass(Stretch::Answer).await;
-            answer.map(|response| response.map(|body| through(body, link)))
+            answer.map(|response| response.map(|body| through(body, link, body_comes)))
         })
     }
 }
 
-fn through(body: ApiBody, link: Link) -> LinkedBody {
-    let frames = stream::unfold((body, link), |(mut body, link)| async move {
+fn stretch_of_body<B>(request: &Request<B>) -> Stretch {
+    let uri = request.uri();
+    let watches = uri.query().is_some_and(|query| query.contains("watch="));
+    if watches && uri.path().ends_with("/pods") {
+        Stretch::PodEvents
+    } else {
+        Stretch::Answer
+    }
+}
+
+fn through(body: ApiBody, link: Link, stretch: Stretch) -> LinkedBody {
+    let frames = stream::unfold((body, link), move |(mut body, link)| async move {
         let frame = body.frame().await;
-        link.pass(Stretch::Answer).await;
+        link.pass(stretch).await;
         frame.map(|frame| (frame, (body, link)))
     });
     StreamBody::new(frames).boxed_unsync()
