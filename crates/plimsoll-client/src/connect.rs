@@ -5,10 +5,11 @@ use std::time::Duration;
 use http::HeaderValue;
 use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use kube::client::ConfigExt;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use plimsoll_config::{ClientConnection, ElectionConfig};
+use tokio::net::TcpStream;
 use tower::{BoxError, ServiceBuilder, ServiceExt};
 
 use crate::fence::fenced;
@@ -164,7 +165,7 @@ fn client(config: &kube::Config, on_the_way: Option<Duration>) -> Result<kube::C
         return Err(ConnectError::Unsupported("a proxy-url in the kubeconfig"));
     }
     let connector = connector(config, on_the_way);
-    let connector = connector.map_response(FencedStream::new as fn(_) -> _);
+    let connector = connector.map_response(stream as fn(_) -> _);
     let connector = config
         .rustls_https_connector_with_connector(connector)
         .map_err(failed)?;
@@ -197,6 +198,15 @@ fn connector(config: &kube::Config, on_the_way: Option<Duration>) -> HttpConnect
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     let _ = on_the_way;
     connector
+}
+
+/// Closing a connection resets it, and whoever holds bytes of it throws them away: a request that was given up must not be
+/// delivered later, neither by the operating system nor by a proxy on the way.
+fn stream(stream: TokioIo<TcpStream>) -> FencedStream<TokioIo<TcpStream>> {
+    if let Err(error) = stream.inner().set_zero_linger() {
+        tracing::warn!(%error, "A connection cannot be made to end with a reset");
+    }
+    FencedStream::new(stream)
 }
 
 /// `plimsoll/0.1.0 (linux/amd64) scheduler`: the form of Kubernetes' own components, with Go's names of platforms.

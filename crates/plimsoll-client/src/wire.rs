@@ -95,8 +95,9 @@ impl<S: Write + Unpin> Write for FencedStream<S> {
         flushed
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        Pin::new(&mut self.inner).poll_shutdown(cx)
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        // No polite end, which would let what is on its way be delivered: closing resets.
+        Poll::Ready(Ok(()))
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,9 +1,8 @@
 use std::sync::Mutex;
 
-use hyper_util::rt::TokioIo;
 use plimsoll_model::{Pod, decode_pod};
 use tokio::io::AsyncReadExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::*;
@@ -130,6 +129,45 @@ async fn a_refused_connection_is_certainly_not_a_binding() {
         "{reply:?}"
     );
     assert!(token.is_decided(SystemClock.now()));
+}
+
+/// Whoever holds the request, because the network is cut or the server is slow, is told to forget it.
+#[tokio::test]
+async fn a_write_that_is_given_up_is_reset_not_left_to_be_delivered_later() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let access = Access {
+        kubeconfig: None,
+        master: Some(listener.local_addr().unwrap().to_string()),
+    };
+    let unlimited = ClientConnection {
+        qps: -1.0,
+        burst: 1,
+        ..ClientConnection::default()
+    };
+    let clients = connect(&access, &unlimited, &ElectionConfig::default(), Arc::new(SystemClock))
+        .await
+        .unwrap();
+    let token = TermToken::new(
+        1,
+        SystemClock.now(),
+        Duration::from_secs(10),
+        Duration::from_millis(200),
+    );
+    let silent = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut bytes = [0; 4096];
+        loop {
+            match stream.read(&mut bytes).await {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(error) => return Some(error.kind()),
+            }
+        }
+    };
+    let pod = a_pod();
+    let (reply, end) = tokio::join!(biased; clients.main.bind(&token, &pod, "n1"), silent);
+    assert!(matches!(reply, BindReply::Unknown { .. }), "{reply:?}");
+    assert_eq!(end, Some(std::io::ErrorKind::ConnectionReset));
 }
 
 /// A connection takes so long to be made that the term is over when it is there: the server must not get the binding.
