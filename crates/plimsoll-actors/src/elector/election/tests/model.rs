@@ -363,13 +363,13 @@ impl Model {
 
     /// What the API server does.
     fn apply(&mut self, request: Request) -> Answer {
-        let conflict = || Answer::Failed("409".to_owned());
+        let conflict = Answer::Failed("409".to_owned());
         match (request, self.lease.clone()) {
             (Request::Get | Request::Update { .. }, None) => return Answer::NotFound,
             (Request::Get, Some(_)) => {}
-            (Request::Create(_), Some(_)) => return conflict(),
+            (Request::Create(_), Some(_)) => return conflict,
             (Request::Update { stored, .. }, _) if stored.resource_version != self.version.to_string() => {
-                return conflict();
+                return conflict;
             }
             (Request::Create(record), None) | (Request::Update { record, .. }, Some(_)) => self.accept(record),
         }
