@@ -36,7 +36,6 @@ struct State {
     cut: bool,
     answers_cut: bool,
     stopped: bool,
-    panic_at: Option<&'static str>,
     delays: Delays,
     random: ChaCha8Rng,
 }
@@ -75,7 +74,6 @@ impl Link {
             cut: false,
             answers_cut: false,
             stopped: false,
-            panic_at: None,
             delays: Delays::default(),
             random: ChaCha8Rng::seed_from_u64(seed),
         };
@@ -105,16 +103,6 @@ impl Link {
         (state.cut, state.answers_cut) = (false, false);
         drop(state);
         self.0.mended.notify_waiters();
-    }
-
-    /// The next request whose path ends so panics on its way: a bug in the client, which ends the task that sent it.
-    pub fn panic_at(&self, path: &'static str) {
-        self.lock().panic_at = Some(path);
-    }
-
-    fn panic_if_asked(&self, path: &str) {
-        let asked = self.lock().panic_at.take_if(|end| path.ends_with(*end)).is_some();
-        assert!(!asked, "a bug in the client, at {path}");
     }
 
     /// The process at this end stands still: it takes nothing and sends nothing.
@@ -237,7 +225,6 @@ where
     fn call(&mut self, mut request: Request<B>) -> Answer<S::Error> {
         self.sign(&mut request);
         let path = request.uri().path();
-        self.link.panic_if_asked(path);
         if path.ends_with("/binding") {
             self.judge.asked(&self.name, path);
         }

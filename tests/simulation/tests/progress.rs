@@ -180,47 +180,6 @@ fn a_watch_that_opens_and_stays_silent_costs_its_replica_the_lease() {
     });
 }
 
-#[test]
-fn a_watch_that_dies_costs_a_leader_the_lease_and_a_standby_its_cache() {
-    run(async {
-        let world = World::new(246);
-        world.add_node(workload::node("n1", 1000, 8000, 110));
-        let machines = ["replica-a", "replica-b"].map(|name| world.machine(name));
-        let mut replicas = Vec::new();
-        for machine in &machines {
-            replicas.push(world.start_on(machine, Setup::default()).await);
-            world.pass(5 * SECOND).await;
-        }
-        assert_eq!(world.leader(), "replica-a");
-        // At its next request, when the server has ended the stream: the standby first.
-        let ended = |replica: &str| {
-            let lines = world.trace().lines();
-            let told = |line: &String| line.contains(replica) && line.contains("WatchEnded") && line.contains("nodes");
-            lines.iter().any(told)
-        };
-        machines[1].link().panic_at("/api/v1/nodes");
-        world
-            .until("the standby's watch dies", 700 * SECOND, || ended("replica-b"))
-            .await;
-        world.pass(5 * SECOND).await;
-        assert_eq!(world.leader(), "replica-a");
-        machines[0].link().panic_at("/api/v1/nodes");
-        world
-            .until("the leader's watch dies", 700 * SECOND, || ended("replica-a"))
-            .await;
-        world
-            .until("the standby leads", TAKE_OVER, || world.leader() == "replica-b")
-            .await;
-        assert_eq!(resignations(&world, "replica-a"), [("watch", 1)]);
-        assert_eq!(resignations(&world, "replica-b"), []);
-        world.add_node(workload::node("n2", 1000, 8000, 110));
-        world.add_pod(workload::pod("a", 700, 10));
-        world.add_pod(workload::pod("b", 700, 10));
-        world.until_bound(2, 5 * SECOND).await;
-        world.check();
-    });
-}
-
 /// A leader that is to keep its lease and its term whatever a test does to it.
 struct Steady {
     world: World,
