@@ -54,7 +54,7 @@ impl Chaos {
     pub(super) fn count_the_rest(&mut self) {
         let judged = self.world.judge().counts();
         let machines = self.replicas.iter().chain(&self.leaving);
-        self.counters.delayed_messages = machines.map(|(machine, _)| machine.post().delayed()).sum();
+        self.counters.delayed_messages += machines.map(|(machine, _)| machine.post().delayed()).sum::<u64>();
         self.counters.hand_overs = self.world.terms().begun().saturating_sub(1);
         self.counters.bindings = judged.sent;
         self.counters.unknown_bindings = judged.unknown;

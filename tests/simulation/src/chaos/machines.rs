@@ -39,6 +39,7 @@ impl Chaos {
             replica.kill();
             self.world.terms().died(machine.name());
             self.counters.kills += 1;
+            self.counters.delayed_messages += machine.post().delayed();
         }
     }
 

@@ -7,6 +7,7 @@ fn at(seconds: u64) -> Moment {
 }
 
 /// Renewed at second 10 by some clock, asked at second `ping`.
+#[expect(clippy::unnecessary_box_returns, reason = "every use wants it so")]
 fn stored(version: u64, ping: u64) -> Box<StoredCandidate> {
     let json = format!(
         r#"{{"metadata":{{"resourceVersion":"{version}"}},"spec":{{

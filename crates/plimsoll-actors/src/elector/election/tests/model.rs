@@ -222,8 +222,8 @@ impl Model {
         }
         let (own, wall) = (machine.own(self.now), machine.wall(self.now));
         match event {
-            Event::Restart => return self.restart(number),
-            _ if !machine.alive => return,
+            Event::Restart => self.restart(number),
+            _ if !machine.alive => {}
             Event::Try if machine.releasing => {}
             Event::Try => {
                 let request = machine.election.begin(own, wall);
@@ -342,10 +342,10 @@ impl Model {
             arrives = self.now + timeout + self.up_to(2 * timeout);
             reply_at = None;
         }
-        if !self.one_in(12) {
-            self.plan(number, arrives, attempt, Event::Arrives { request, reply_at });
-        } else {
+        if self.one_in(12) {
             reply_at = None;
+        } else {
+            self.plan(number, arrives, attempt, Event::Arrives { request, reply_at });
         }
         if reply_at.is_none() {
             let failed = Answer::Failed("no answer in time".to_owned());
@@ -363,16 +363,15 @@ impl Model {
 
     /// What the API server does.
     fn apply(&mut self, request: Request) -> Answer {
-        let conflict = || Answer::Failed("409".to_owned());
+        let conflict = Answer::Failed("409".to_owned());
         match (request, self.lease.clone()) {
-            (Request::Get, None) | (Request::Update { .. }, None) => return Answer::NotFound,
+            (Request::Get | Request::Update { .. }, None) => return Answer::NotFound,
             (Request::Get, Some(_)) => {}
-            (Request::Create(_), Some(_)) => return conflict(),
-            (Request::Create(record), None) => self.accept(record),
+            (Request::Create(_), Some(_)) => return conflict,
             (Request::Update { stored, .. }, _) if stored.resource_version != self.version.to_string() => {
-                return conflict();
+                return conflict;
             }
-            (Request::Update { record, .. }, Some(_)) => self.accept(record),
+            (Request::Create(record), None) | (Request::Update { record, .. }, Some(_)) => self.accept(record),
         }
         match &self.lease {
             Some(record) => Answer::Lease(stored(record, self.version)),
