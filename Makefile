@@ -26,6 +26,8 @@ NODES ?= 500 5000
 PREEMPTORS ?= 500
 ROUNDS ?= 1
 EMBEDDED ?=
+# What `make bench-hand-over` measures; see tests/cluster/src/bin/bench-hand-over.rs.
+HAND_OVER ?=
 # Where `make chaos` keeps its state and its reports; a folder of the seed unless set.
 DIR ?=
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
@@ -124,6 +126,10 @@ bench-queue: ## Measure push, pop and move with up to a million waiting pods (do
 bench-preemption: controlplane binary ## Measure preemption against kube-scheduler (NODES="500 5000" PREEMPTORS=500 ROUNDS=1 EMBEDDED=1)
 	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-preemption -- \
 		--preemptors $(PREEMPTORS) --rounds $(ROUNDS) $(if $(EMBEDDED),--embedded) $(NODES)
+
+.PHONY: bench-hand-over
+bench-hand-over: controlplane binary ## Measure passing the lead on (HAND_OVER="--embedded --nodes 5000 --pods 50000 --rounds 1 --lease 15 --json FILE")
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-hand-over -- $(HAND_OVER)
 
 # With the scheduler's own features, so that what both are made of is compiled once.
 .PHONY: oracle-binary

@@ -1,5 +1,6 @@
 //! Pods placed per second, and what each costs.
 
+pub mod hand_over;
 pub mod preemption;
 pub mod server;
 

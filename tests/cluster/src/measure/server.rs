@@ -61,6 +61,20 @@ impl Server {
         }
     }
 
+    /// Starts a replica of ours with this configuration, in which `KUBECONFIG` stands for the path of one.
+    pub(crate) fn start_configured(&self, number: usize, config: &str) -> anyhow::Result<Replica> {
+        match self {
+            Self::Real(control_plane) => {
+                let started = Replica::start_configured(Scheduler::Plimsoll, number, config, control_plane);
+                started.map(|(replica, _)| replica)
+            }
+            Self::Embedded(embedded) => {
+                let config = config.replace("KUBECONFIG", &embedded.kubeconfig.display().to_string());
+                embedded.spawn(Scheduler::Plimsoll, number, &config)
+            }
+        }
+    }
+
     /// The Bindings asked for; the embedded server keeps no record of them.
     pub(crate) fn bind_requests(&self) -> anyhow::Result<Vec<BindRequest>> {
         match self {
@@ -130,7 +144,12 @@ impl Embedded {
              contentType: application/json\n  acceptContentTypes: application/json\n",
             self.kubeconfig.display()
         );
-        let path = self.dir.path().join(format!("{}.yaml", scheduler.name()));
+        self.spawn(scheduler, 0, &config)
+    }
+
+    fn spawn(&self, scheduler: Scheduler, number: usize, config: &str) -> anyhow::Result<Replica> {
+        let file = |ending| self.dir.path().join(format!("{}-{number}.{ending}", scheduler.name()));
+        let path = file("yaml");
         std::fs::write(&path, config)?;
         let port = free_port()?;
         let mut args = vec![
@@ -144,11 +163,11 @@ impl Embedded {
             args.push("--authentication-skip-lookup".to_owned());
             args.push("--authorization-always-allow-paths=/metrics,/healthz,/readyz,/livez".to_owned());
         }
-        let log = self.dir.path().join(format!("{}.log", scheduler.name()));
-        let process = Process::spawn(scheduler.name(), &scheduler.among(&self.programs)?, &args, &[], &log)?;
+        let program = scheduler.among(&self.programs)?;
+        let process = Process::spawn(scheduler.name(), &program, &args, &[], &file("log"))?;
         Ok(Replica {
             scheduler,
-            user: User::scheduler(0),
+            user: User::scheduler(number),
             process,
             port,
         })
