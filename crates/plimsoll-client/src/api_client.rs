@@ -270,11 +270,8 @@ fn send_error(error: &kube::Error) -> SendError {
 
 /// Whether a fence kept the request back, at the connection or at its socket.
 fn is_fence_closed(error: &(dyn std::error::Error + 'static)) -> bool {
-    let at_the_socket = error
-        .downcast_ref::<std::io::Error>()
-        .and_then(std::io::Error::get_ref)
-        .is_some_and(|inner| inner.is::<FenceClosed>());
-    at_the_socket || error.is::<FenceClosed>()
+    let at_the_socket = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    error.is::<FenceClosed>() || matches!(at_the_socket, Some(inner) if inner.is::<FenceClosed>())
 }
 
 /// An error with its causes, each once.
