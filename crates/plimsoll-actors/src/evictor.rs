@@ -198,9 +198,9 @@ impl EvictorState {
     fn tell_of_victim(&self, victim: &Arc<Pod>, preemptor: &Arc<Pod>, node: &str, in_memory: bool) {
         tracing::info!(preemptor = %preemptor.name, victim = %victim.name, %node, "Preemptor Pod preempted victim Pod");
         let suffix = if in_memory { " (in kube-scheduler memory)." } else { "" };
-        let note = format!("Preempted by pod {} on node {node}{suffix}", preemptor.uid);
+        let text = format!("Preempted by pod {} on node {node}{suffix}", preemptor.uid);
         let wall = self.parts.clock.wall();
-        let event = PodEvent::about(victim, EventType::Normal, "Preempted", "Preempting", note, wall);
+        let event = PodEvent::about(victim, EventType::Normal, "Preempted", "Preempting", text, wall);
         self.parts.recorder.tell(RecorderMessage::Pod {
             event: Box::new(event.because_of(preemptor)),
             trace: TraceContext::of(&victim.uid),

@@ -324,8 +324,8 @@ mod tests {
                 // The holder's clock and the server's are slow, the candidate's is fast.
                 let last_sent = renew.mul_f64(slow);
                 let decided = last_sent + token.server_timeout().mul_f64(slow);
-                let taken = lease.mul_f64(fast);
-                assert!(decided < taken, "{lease:?} {renew:?}: {decided:?} {taken:?}");
+                let free_from = lease.mul_f64(fast);
+                assert!(decided < free_from, "{lease:?} {renew:?}: {decided:?} {free_from:?}");
             }
         }
     }
