@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
+use plimsoll_model::guard::Guard;
 
 pub use self::progress::Progress;
 pub use self::record::SeedRecord;
@@ -41,6 +42,8 @@ pub struct Campaign {
     pub state: Option<PathBuf>,
     /// Whether runs that fail are made smaller.
     pub shrinks: bool,
+    /// A guard that does not hold in any of them.
+    pub broken: Option<Guard>,
 }
 
 /// Runs the seeds. Signs of life and failures go to `out`.
@@ -65,7 +68,7 @@ pub fn run(campaign: &Campaign, out: &mut dyn Write) -> anyhow::Result<Report> {
                         under_way.extend(begins.then_some(*seed));
                     };
                     change(true);
-                    let record = try_seed(*seed, campaign.shrinks);
+                    let record = try_seed(*seed, campaign);
                     change(false);
                     if found.send(record).is_err() {
                         return;
@@ -104,12 +107,15 @@ pub fn run(campaign: &Campaign, out: &mut dyn Write) -> anyhow::Result<Report> {
     Ok(progress.report())
 }
 
-fn try_seed(seed: u64, shrinks: bool) -> SeedRecord {
-    let run = SeedRun::whole(seed);
+fn try_seed(seed: u64, campaign: &Campaign) -> SeedRecord {
+    let run = SeedRun {
+        broken: campaign.broken,
+        ..SeedRun::whole(seed)
+    };
     let outcome = run.make();
     let mut record = SeedRecord::of(&outcome);
     if !outcome.problems.is_empty() {
-        let smallest = shrink(&run, outcome, if shrinks { BUDGET } else { 0 });
+        let smallest = shrink(&run, outcome, if campaign.shrinks { BUDGET } else { 0 });
         record.failure = Some(smallest.to_string());
     }
     record

@@ -182,7 +182,8 @@ impl Chaos {
 
     async fn step(&mut self) {
         match self.dice.below(100) {
-            0..22 => self.add_pods(),
+            0..20 => self.add_pods(),
+            20..22 => self.stall_the_elector(),
             22..24 => self.hand_over_unseen().await,
             24..30 => self.delete_pod(),
             30..33 => self.finish_pod(),

@@ -60,6 +60,8 @@ struct State {
     pace: Pace,
     random: ChaCha8Rng,
     stopped: bool,
+    /// The actor that gets no turn, and until when.
+    stalled: Option<(&'static str, Instant)>,
     next: u64,
     waiting: BTreeMap<(Instant, u64), Letter>,
     /// When the last letter under way on each way is due, and how many there are.
@@ -80,6 +82,7 @@ impl Post {
             pace: Pace::Instant,
             random: ChaCha8Rng::seed_from_u64(seed),
             stopped: false,
+            stalled: None,
             next: 0,
             waiting: BTreeMap::new(),
             ways: HashMap::new(),
@@ -110,6 +113,12 @@ impl Post {
         self.0.changed.notify_one();
     }
 
+    /// What is sent to this actor within this time from now on arrives at its end: the actor gets no turn, as in a process whose
+    /// other threads take all of a core.
+    pub fn stall(&self, actor: &'static str, time: Duration) {
+        self.0.lock().stalled = Some((actor, Instant::now() + time));
+    }
+
     /// How many messages did not arrive at once.
     pub fn delayed(&self) -> u64 {
         self.0.lock().delayed
@@ -122,7 +131,9 @@ impl Post {
         let now = Instant::now();
         let mut state = self.0.lock();
         let State { pace, random, .. } = &mut *state;
-        let due = now + pace.draw(random);
+        let drawn = now + pace.draw(random);
+        let stalled = state.stalled.filter(|(actor, _)| *actor == to);
+        let due = stalled.map_or(drawn, |(_, until)| drawn.max(until));
         let before = state.ways.get(&way).copied();
         if due <= now && before.is_none() && !state.stopped {
             drop(state);
@@ -228,6 +239,26 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(10)).await;
             assert!(one.lock().unwrap().iter().copied().eq(0..=2_000));
             assert!(other.lock().unwrap().iter().copied().eq(0..2_000));
+        });
+    }
+
+    #[test]
+    fn one_actor_gets_no_turn_for_a_while_and_then_everything_in_order() {
+        run(async {
+            let post = Post::new(7, |_, _| {});
+            let [one, other] = [Inbox::default(), Inbox::default()];
+            post.stall("one", Duration::from_secs(2));
+            for number in 0..3 {
+                send(&post, &one, "one", number);
+                send(&post, &other, "other", number);
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert!(one.lock().unwrap().is_empty());
+            assert_eq!(*other.lock().unwrap(), [0, 1, 2]);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            send(&post, &one, "one", 3);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            assert_eq!(*one.lock().unwrap(), [0, 1, 2, 3]);
         });
     }
 

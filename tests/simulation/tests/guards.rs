@@ -7,15 +7,32 @@ use plimsoll_simulation::shrink::shrink;
 /// A guard whose absence shows in none of so many seeds is either not needed or not tried.
 const SEEDS: u64 = 200;
 
+/// Where the search begins, so that it is over soon. When the scheduler or the faults change, another seed is the first; that
+/// costs time, no more.
+const fn start(guard: Guard) -> u64 {
+    match guard {
+        Guard::Barrier
+        | Guard::TokenCheck
+        | Guard::ClaimKeptOnUnknown
+        | Guard::SequenceCheck
+        | Guard::InFlightEvents => 0,
+    }
+}
+
 /// Whether a problem shows what the guard is good for. That two may write says of the token only that it does not count any
 /// more: one has to have done it.
 fn shows(guard: Guard, problem: &str) -> bool {
-    guard != Guard::TokenCheck || problem.contains(" wrote (")
+    match guard {
+        Guard::TokenCheck => problem.contains(" wrote ("),
+        Guard::InFlightEvents => problem.contains(" is not placed"),
+        Guard::Barrier | Guard::ClaimKeptOnUnknown | Guard::SequenceCheck => true,
+    }
 }
 
 /// The first run that fails without the guard.
 fn first_failure(guard: Guard) -> SeedRun {
-    let runs = (0..SEEDS).map(|seed| SeedRun::whole(seed).without(guard));
+    let seeds = start(guard)..start(guard) + SEEDS;
+    let runs = seeds.map(|seed| SeedRun::whole(seed).without(guard));
     for run in runs {
         let problems = run.make().problems;
         if let Some(problem) = problems.iter().find(|problem| shows(guard, problem)) {

@@ -42,8 +42,8 @@ struct Arguments {
     /// With `--seed`: takes these of its steps alone.
     #[arg(long, value_delimiter = ',', requires = "seed")]
     steps: Option<Vec<usize>>,
-    /// With `--seed`: breaks this guard.
-    #[arg(long, requires = "seed", value_parser = guards())]
+    /// Breaks this guard, in a program built with `--features broken-guards`.
+    #[arg(long, conflicts_with = "state", value_parser = guards())]
     broken: Option<Guard>,
     /// With `--seed`: makes the run twice and compares them message by message.
     #[arg(long, requires = "seed")]
@@ -83,6 +83,7 @@ fn many(arguments: &Arguments) -> anyhow::Result<bool> {
         jobs: arguments.jobs,
         state: arguments.state.clone(),
         shrinks: !arguments.no_shrinking,
+        broken: arguments.broken,
     };
     let report = campaign::run(&asked, &mut out)?;
     write!(out, "\n{report}")?;

@@ -64,6 +64,11 @@ impl Climate {
         self.asks_outside.unwrap_or_default() * pods
     }
 
+    /// How long a lease holds.
+    pub(super) fn lease(&self) -> Duration {
+        self.election.lease_duration
+    }
+
     /// The clock of one machine.
     pub(super) fn clock(&self, dice: &mut Dice) -> ClockFault {
         if !self.clocks_differ {

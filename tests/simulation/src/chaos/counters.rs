@@ -31,6 +31,8 @@ pub struct Counters {
     pub cuts: u64,
     /// Processes killed.
     pub kills: u64,
+    /// Electors that got no turn for longer than a lease.
+    pub stalls: u64,
 }
 
 impl AddAssign for Counters {
@@ -46,6 +48,7 @@ impl AddAssign for Counters {
         self.suspensions += other.suspensions;
         self.cuts += other.cuts;
         self.kills += other.kills;
+        self.stalls += other.stalls;
     }
 }
 

@@ -1,9 +1,15 @@
-//! The worst moments: a hand-over while pods are placed that who takes over has not seen, and room that comes while pods are
-//! judged for which there was none.
+//! The worst moments: a hand-over while pods are placed that who takes over has not seen, a leader that does not notice that its
+//! lease runs out, and room that comes while pods are judged for which there was none.
 
 use std::time::Duration;
 
+use serde_json::json;
+
 use super::Chaos;
+use crate::workload;
+
+/// What a node has that is made for one pod.
+const NEEDED_BY: &str = "needed-by";
 
 impl Chaos {
     /// Pods come, then the connections stand still through which the others hear of pods, and some of the new pods are
@@ -38,6 +44,20 @@ impl Chaos {
         }
     }
 
+    /// The leader's elector gets no turn while everything else of the replica goes on, longer than the lease in most cases:
+    /// nobody renews it, and nobody tells the term that it is over. Pods come all the time.
+    pub(super) fn stall_the_elector(&mut self) {
+        let leader = self.world.leader();
+        let leads = self.replicas.iter().position(|(machine, _)| machine.name() == leader);
+        self.add_pods();
+        let Some(at) = leads else { return };
+        let lease = self.climate.lease();
+        let lateness = Duration::from_millis(self.dice.below(5_000)) + lease.mul_f64(1.2);
+        self.note(&format!("stall the elector of {leader} for {lateness:?}"));
+        self.replicas[at].0.post().stall("Elector", lateness);
+        self.counters.stalls += 1;
+    }
+
     /// Pods come, and room for them while they are judged. Nothing that happens afterwards may be needed to place them.
     pub(super) async fn make_room_late(&mut self) {
         self.add_pods();
@@ -45,6 +65,28 @@ impl Chaos {
         self.add_node();
         self.delete_pod();
         self.pause(600).await;
+        self.make_a_node_late().await;
+    }
+
+    /// A pod comes that needs a node of its own; the node comes while the pod is on its way to the cycle, which is busy.
+    async fn make_a_node_late(&mut self) {
+        let millis = 300 + self.dice.below(700);
+        for (machine, _) in &self.replicas {
+            machine.post().stall("SchedulingCycle", Duration::from_millis(millis));
+        }
+        self.note(&format!("stall the cycles for {millis}ms"));
+        let pod = self.new_name("late-");
+        let mut object = workload::pod(&pod, 100, 10);
+        object["spec"]["nodeSelector"] = json!({ NEEDED_BY: pod });
+        self.note(&format!("create pod {pod} that needs its own node"));
+        self.world.add_pod(object);
+        let halfway = Duration::from_millis(millis / 2);
+        self.world.pass_with_kubelets(halfway).await;
+        let mut node = workload::node(&format!("for-{pod}"), 100, 10, 1);
+        node["metadata"]["labels"][NEEDED_BY] = json!(pod);
+        self.note(&format!("create node for-{pod}"));
+        self.world.add_node(node);
+        self.world.pass_with_kubelets(halfway).await;
     }
 
     async fn pause(&mut self, most: u64) {
