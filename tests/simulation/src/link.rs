@@ -32,6 +32,10 @@ struct Shared {
 }
 
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fault of its own, and any may go with any"
+)]
 struct State {
     cut: bool,
     answers_cut: bool,
