@@ -39,6 +39,22 @@ async fn clean(world: &World, replica: &RunningReplica, time: Duration) {
 }
 
 #[test]
+fn a_cycle_that_was_not_told_to_begin_yet_has_forgotten_to_ask_for_nothing() {
+    run(async {
+        let world = World::new(121);
+        world.add_node(workload::node("n0", 1000, 8000, 110));
+        world.add_pod(workload::pod("p0", 100, 10));
+        world.trace().lose("SchedulingCycle", "Begin", 1);
+        let replica = world.start("replica-a", Setup::default()).await;
+        world.pass(5 * SECOND).await;
+        assert_eq!(world.leader(), "replica-a");
+        let report = replica.audit().await.unwrap();
+        assert!(report.found.is_empty(), "{report}\n{}", world.tail());
+        assert_eq!(world.node_of("p0"), None);
+    });
+}
+
+#[test]
 fn nothing_is_found_wrong_through_faults_a_dead_leader_and_another_configuration() {
     run(async {
         let world = World::new(120);

@@ -83,7 +83,7 @@ pub struct CycleAccount {
     pub claims: Vec<ClaimAccount>,
     /// Every pod without a node and without a claim that it has heard of.
     pub waiting: Vec<Uid>,
-    /// It decides nothing, and would take a pod.
+    /// It has begun, decides nothing, and would take a pod.
     pub idle: bool,
     /// The workers have sent more answers than have come, and than wait in the mailbox.
     pub answers_lost: bool,

@@ -228,6 +228,10 @@ impl Election {
 
     /// Takes the answer to the request under way. `now` is the time of the answer.
     pub fn answer(&mut self, answer: Answer, now: Moment, wall: jiff::Timestamp) -> Next {
+        let late = self.deadline().is_some_and(|deadline| now >= deadline);
+        if late && !matches!(answer, Answer::Failed(_)) {
+            return self.answered_late(answer, now);
+        }
         if self.writing {
             return self.answer_to_write(answer, now);
         }
@@ -242,6 +246,16 @@ impl Election {
             }
             Answer::Failed(reason) => self.failed(&reason, now),
         }
+    }
+
+    /// Writers of the term have been refused since the deadline and gave up what they had: the term cannot go on, whatever
+    /// the answer says.
+    fn answered_late(&mut self, answer: Answer, now: Moment) -> Next {
+        self.writing = false;
+        if let Answer::Lease(stored) = answer {
+            self.observe(stored, now);
+        }
+        self.failed("the answer came too late", now)
     }
 
     fn missing(&mut self, now: Moment, wall: jiff::Timestamp) -> Next {

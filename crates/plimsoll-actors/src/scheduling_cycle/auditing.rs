@@ -29,10 +29,16 @@ impl SchedulingCycleState {
             attempts: attempts.map(|popped| popped.pod.uid.clone()).collect(),
             claims: claims.collect(),
             waiting: self.engine.waiting().iter().map(|pod| pod.uid.clone()).collect(),
-            idle: self.waiting.is_none() && self.current.is_none() && self.awaited.is_none() && !self.stopping,
+            idle: self.is_idle(),
             answers_lost,
         }));
         self.queue.tell(QueueMessage::AuditReturn(marker));
+    }
+
+    /// Whether it has asked for a pod and got none yet; before the term has begun it asks for none.
+    fn is_idle(&self) -> bool {
+        let decides = self.waiting.is_some() || self.current.is_some() || self.awaited.is_some();
+        self.before_begin.is_none() && !decides && !self.stopping
     }
 
     /// How many answers of the workers are certainly neither here nor on their way: one that is on its way waits in the

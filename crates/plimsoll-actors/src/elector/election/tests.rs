@@ -212,6 +212,26 @@ fn failures_are_borne_until_the_renew_deadline_and_not_longer() {
 }
 
 #[test]
+fn an_answer_after_the_deadline_renews_nothing() {
+    // Sent at 1, it lasts until 11; writers were refused from then on.
+    let late = |answer: Answer, now: u64| {
+        let mut election = leader();
+        election.begin(at(9), WALL);
+        let conflict = election.answer(Answer::Failed("conflict".to_owned()), at(9), WALL);
+        assert!(matches!(conflict, Next::NotHeld { .. } | Next::Ask(_)), "{conflict:?}");
+        let next = election.answer(answer, at(now), WALL);
+        (matches!(next, Next::Lost { .. }), election.is_leader())
+    };
+    let read = || Answer::Lease(held_by("me", 1));
+    assert_eq!(late(read(), 10), (false, true));
+    assert_eq!(late(read(), 11), (true, false));
+    assert_eq!(late(Answer::NotFound, 12), (true, false));
+    let mut election = leader();
+    let renewal = Next::Ask(election.begin(at(10), WALL));
+    assert!(matches!(accept(&mut election, &renewal, 2, at(11)), Next::Lost { .. }));
+}
+
+#[test]
 fn the_deadline_ends_leadership_even_while_a_try_is_under_way() {
     let mut election = leader();
     assert!(!election.expire(at(10)));
