@@ -283,7 +283,9 @@ class Handler(BaseHTTPRequestHandler):
     # Faults.
 
     def status(self, argument):
-        self.answer(int(argument or 500), b"a fault")
+        status = int(argument or 500)
+        # What follows the head of a 204 is no body of it, but the beginning of the next answer.
+        self.answer(status, b"" if status == 204 else b"a fault")
 
     def redirect(self, argument):
         status, _, location = argument.partition(":")
