@@ -282,6 +282,7 @@ impl InformerCacheState {
                 delivered: self.delivered[kind.position()],
                 listed: pulse.listing.count(),
                 excused: pulse.excused.count(),
+                marked: self.watches.mark(kind).count(),
                 forbidden: self.permissions.forbids(kind),
                 applied: holding.applied,
                 behind: !self.is_synced(kind) || !self.barriers.iter().all(|(marks, _)| passed(marks)),

@@ -7,6 +7,7 @@
 
 mod barrier;
 mod children;
+mod marks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

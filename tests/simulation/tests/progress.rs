@@ -397,11 +397,32 @@ fn a_new_leader_whose_lists_fail_makes_room_for_another() {
                 !resignations(&world, "replica-b").is_empty()
             })
             .await;
-        assert_eq!(resignations(&world, "replica-b"), [("catch_up", 1)]);
+        assert_eq!(resignations(&world, "replica-b"), [("marks", 1)]);
         world.add_pod(workload::pod("a", 100, 10));
         world.until_bound(1, 2 * TAKE_OVER).await;
         assert_eq!(world.leader(), "replica-c");
         world.check();
         drop(second);
+    });
+}
+
+#[test]
+fn a_read_that_hangs_delays_a_new_leader_by_seconds_and_the_other_marks_are_not_read_again() {
+    run(async {
+        let (world, first, _second) = pair(246).await;
+        let faults = world.server().faults();
+        let lists = |plural| Match::verbs(&["list"]).resource(plural).user_agent("replica-b");
+        let hangs = Action::Latency { millis: 600_000 };
+        faults.add(Rule::new(lists("services"), hangs).times(1));
+        let nodes = faults.add(Rule::new(lists("nodes"), Action::Latency { millis: 1 }));
+        first.kill();
+        world
+            .until("the standby leads", 30 * SECOND, || world.leader() == "replica-b")
+            .await;
+        world.add_pod(workload::pod("a", 100, 10));
+        world.until_bound(1, 12 * SECOND).await;
+        assert_eq!(faults.fired(nodes), Some(1));
+        assert_eq!(resignations(&world, "replica-b"), []);
+        world.check();
     });
 }
