@@ -162,7 +162,10 @@ impl TermState {
     /// Queue and cycle hear of it through the cache, so that both switch at one number of the stream.
     fn reconfigure(&mut self, assembled: Arc<AssembledConfig>) {
         if self.running.is_some() && !self.stopping {
-            self.parts.cache.tell(CacheMessage::Reconfigure(Arc::clone(&assembled)));
+            self.parts.cache.tell(CacheMessage::Reconfigure {
+                term: self.token.number(),
+                assembled: Arc::clone(&assembled),
+            });
         }
         self.parts.assembled = assembled;
     }
@@ -216,7 +219,7 @@ impl TermState {
         self.stopping = true;
         self.token.cancel();
         self.cancelled.cancel();
-        self.parts.cache.tell(CacheMessage::Unsubscribe);
+        self.parts.cache.tell(CacheMessage::Unsubscribe(self.token.number()));
         match &self.running {
             Some(running) => {
                 if let Some((_, auditor)) = &running.auditor {
@@ -235,11 +238,12 @@ impl TermState {
         self.start(myself).await?;
         self.caught_up = true;
         self.hand_over.reached(HandOverStage::CaughtUp);
-        self.parts.cache.tell(CacheMessage::Begin);
+        self.parts.cache.tell(CacheMessage::Begin(self.token.number()));
         let Some(running) = &mut self.running else {
             return Ok(());
         };
         self.parts.elector.tell(ElectorMessage::Running(Box::new(TermActors {
+            term: self.token.number(),
             queue: running.queue.0.clone(),
             cycle: running.cycle.0.clone(),
             workers: running.workers.clone(),

@@ -97,6 +97,11 @@ fn with_extender(set: impl FnOnce(&mut ExtenderConfig)) -> Arc<AssembledConfig> 
     Arc::new(AssembledConfig { config, profiles })
 }
 
+fn switch(to: &Arc<AssembledConfig>) -> CacheMessage {
+    let assembled = Arc::clone(to);
+    CacheMessage::Reconfigure { term: 1, assembled }
+}
+
 fn lists<T>(objects: Vec<T>, version: u64, raw: RawPolicy) -> WatchBatch<T> {
     let event = WatchEvent::Replace {
         objects: objects.into_iter().map(Arc::new).collect(),
@@ -116,15 +121,16 @@ async fn nobody_switches_to_a_configuration_that_needs_whole_objects_before_they
     let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
     let plain = with_extender(|_| ());
     cache.tell(CacheMessage::Subscribe {
+        term: 1,
         queue: Mailbox::new("SchedulingQueue", None),
         cycle: Mailbox::new("SchedulingCycle", Some(tap)),
         assembled: Arc::clone(&plain),
     });
     assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
     let filters = with_extender(|extender| extender.filter_verb = "filter".to_owned());
-    cache.tell(CacheMessage::Reconfigure(Arc::clone(&plain)));
-    cache.tell(CacheMessage::Reconfigure(Arc::clone(&filters)));
-    cache.tell(CacheMessage::Reconfigure(Arc::clone(&filters)));
+    cache.tell(switch(&plain));
+    cache.tell(switch(&filters));
+    cache.tell(switch(&filters));
     assert_eq!(sent.taken(&cache).await.len(), 1, "only the one that needs none");
     let policy = filters.raw_policy();
     let mut whole = pod("a").resource_version(10).build();
@@ -145,7 +151,7 @@ async fn nobody_switches_to_a_configuration_that_needs_whole_objects_before_they
     let told = sent.taken(&cache).await;
     assert_eq!(told.len(), 2, "the node, and one switch: {told:?}");
     // What is there now serves whoever comes next.
-    cache.tell(CacheMessage::Reconfigure(filters));
+    cache.tell(switch(&filters));
     assert_eq!(sent.taken(&cache).await.len(), 1);
 }
 
@@ -156,7 +162,8 @@ async fn a_term_that_needs_whole_objects_begins_when_they_are_there() {
     let sent = Arc::new(Sent::default());
     let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
     let cycle = Mailbox::new("SchedulingCycle", Some(tap));
-    let subscribe = |assembled| CacheMessage::Subscribe {
+    let subscribe = |term, assembled| CacheMessage::Subscribe {
+        term,
         queue: Mailbox::new("SchedulingQueue", None),
         cycle: cycle.clone(),
         assembled,
@@ -167,15 +174,44 @@ async fn a_term_that_needs_whole_objects_begins_when_they_are_there() {
     });
     let policy = scores.raw_policy();
     cache.tell(CacheMessage::Keep(policy));
-    cache.tell(subscribe(Arc::clone(&scores)));
+    cache.tell(subscribe(1, Arc::clone(&scores)));
     assert!(sent.taken(&cache).await.is_empty());
     // One that is over does not begin any more.
-    cache.tell(CacheMessage::Unsubscribe);
+    cache.tell(CacheMessage::Unsubscribe(1));
     cache.tell(CacheMessage::Pods(
         lists(vec![pod("a").resource_version(10).build()], 11, policy),
         Credit::none(),
     ));
     assert!(sent.taken(&cache).await.is_empty());
-    cache.tell(subscribe(scores));
+    cache.tell(subscribe(2, scores));
     assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
+}
+
+#[tokio::test]
+async fn what_an_earlier_term_said_and_comes_late_is_not_heard() {
+    let cache = Mailbox::new("InformerCache", None);
+    filled(&cache).await;
+    let sent = Arc::new(Sent::default());
+    let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
+    let cycle = Mailbox::new("SchedulingCycle", Some(tap));
+    let plain = with_extender(|_| ());
+    let subscribe = |term| CacheMessage::Subscribe {
+        term,
+        queue: Mailbox::new("SchedulingQueue", None),
+        cycle: cycle.clone(),
+        assembled: Arc::clone(&plain),
+    };
+    cache.tell(subscribe(2));
+    assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
+    cache.tell(subscribe(1));
+    cache.tell(switch(&plain));
+    cache.tell(CacheMessage::Begin(1));
+    assert!(sent.taken(&cache).await.is_empty(), "the second term has not caught up");
+    cache.tell(CacheMessage::Unsubscribe(1));
+    cache.tell(CacheMessage::Begin(2));
+    assert_eq!(sent.taken(&cache).await, ["Begin"], "the second term is still heard and told");
+    // A term that is over before it has subscribed does not come back, either.
+    cache.tell(CacheMessage::Unsubscribe(3));
+    cache.tell(CacheMessage::Begin(2));
+    assert!(sent.taken(&cache).await.is_empty());
 }
