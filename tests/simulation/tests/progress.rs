@@ -128,7 +128,11 @@ fn without_an_election_a_wedged_term_is_ended_and_another_begun() {
         let world = World::new(236);
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let mut setup = Setup::default();
-        setup.config.leader_election.leader_elect = false;
+        let election = &mut setup.config.leader_election;
+        election.leader_elect = false;
+        // The bound on the end of the first term is over when the second has begun.
+        (election.lease_duration, election.renew_deadline) = (3 * SECOND, 2 * SECOND);
+        election.retry_period = SECOND / 2;
         let _replica = world.start("replica-a", setup).await;
         world.pass(5 * SECOND).await;
         world.trace().lose("SchedulingCycle", "", usize::MAX);
@@ -138,6 +142,12 @@ fn without_an_election_a_wedged_term_is_ended_and_another_begun() {
             .await;
         world.trace().lose_no_more();
         world.until_bound(1, LEASE + TAKE_OVER).await;
+        world.pass(10 * SECOND).await;
+        let terms: Vec<_> = world.trace().lines();
+        let terms = terms.iter().filter(|line| line.contains("TermBegan"));
+        assert!(terms.clone().count() == 2 && terms.last().unwrap().contains("TermBegan 2"));
+        world.add_pod(workload::pod("b", 100, 10));
+        world.until_bound(2, TAKE_OVER).await;
         world.check();
     });
 }

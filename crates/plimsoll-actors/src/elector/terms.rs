@@ -95,7 +95,7 @@ impl ElectorState {
         let token = if config.leader_elect {
             TermToken::new(self.terms, sent_at, config.renew_deadline, config.write_timeout())
         } else {
-            TermToken::without_election(config.write_timeout())
+            TermToken::without_election(self.terms, config.write_timeout())
         };
         if config.leader_elect {
             tracing::info!(
