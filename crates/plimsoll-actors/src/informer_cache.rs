@@ -125,8 +125,9 @@ pub enum CacheMessage {
     Holdings(oneshot::Sender<Holdings>),
     /// From the term: answer when each kind has passed its mark.
     AwaitMarks(Marks, oneshot::Sender<()>),
-    /// From the term of this number: all marks are passed. The subscribers are told behind everything that they have been sent.
-    Begin(u64),
+    /// From the term of this number: all marks are passed. The subscribers are told behind everything that they have been sent,
+    /// and then this is answered.
+    Begin(u64, oneshot::Sender<()>),
     /// From the term: a consistent read lies behind what is cached.
     HistoryBeganAnew(HistoryBeganAnew),
     /// From the auditor: tell which pods wait for a node, and send the marker round.
@@ -174,7 +175,7 @@ impl Summary for CacheMessage {
             Self::Unsubscribe(_) => "Unsubscribe".to_owned(),
             Self::Holdings(_) => "Holdings".to_owned(),
             Self::AwaitMarks(marks, _) => format!("AwaitMarks {marks:?}"),
-            Self::Begin(_) => "Begin".to_owned(),
+            Self::Begin(..) => "Begin".to_owned(),
             Self::HistoryBeganAnew(anew) => format!("HistoryBeganAnew {}", anew.kind),
             Self::Audit { number, .. } => format!("Audit {number}"),
             Self::Restate(wrong) => format!("Restate {}", wrong.len()),
@@ -295,7 +296,9 @@ impl InformerCacheState {
                 marked: self.watches.mark(kind).count(),
                 forbidden: self.permissions.forbids(kind),
                 applied: holding.applied,
-                behind: !self.is_synced(kind) || !self.barriers.iter().all(|(marks, _)| passed(marks)),
+                behind: !self.is_synced(kind)
+                    || self.raw.hold_up(kind)
+                    || !self.barriers.iter().all(|(marks, _)| passed(marks)),
             };
             (kind, counts)
         });
@@ -613,7 +616,7 @@ impl Actor for InformerCache {
                 state.barriers.push((marks, reply));
                 state.answer_waiting();
             }
-            CacheMessage::Begin(term) => state.follow(term, Step::Begin),
+            CacheMessage::Begin(term, begun) => state.follow(term, Step::Begin(begun)),
             CacheMessage::HistoryBeganAnew(anew) => return Err(anew.into()),
             CacheMessage::Audit { number, auditor } => state.audit(number, auditor),
             CacheMessage::Restate(wrong) => state.restate(&wrong),

@@ -43,6 +43,8 @@ pub enum TermMessage {
     Build,
     /// From its own task: the caches have what the API server held after we won.
     CaughtUp,
+    /// From its own task: the cache has told the actors that they may act.
+    Begun,
     /// From the supervisor: go on with this configuration.
     Reconfigure(Arc<AssembledConfig>),
     /// From the HTTP server, through the supervisor: let the actor that knows answer.
@@ -58,6 +60,7 @@ impl Summary for TermMessage {
         match self {
             Self::Build => "Build",
             Self::CaughtUp => "CaughtUp",
+            Self::Begun => "Begun",
             Self::Reconfigure(_) => "Reconfigure",
             Self::Ask(question) => question.name(),
             Self::Drain(_) => "Drain",
@@ -238,7 +241,21 @@ impl TermState {
         self.start(myself).await?;
         self.caught_up = true;
         self.hand_over.reached(HandOverStage::CaughtUp);
-        self.parts.cache.tell(CacheMessage::Begin(self.token.number()));
+        let (reply, begun) = oneshot::channel();
+        self.parts.cache.tell(CacheMessage::Begin(self.token.number(), reply));
+        let mailbox = self.mailbox.clone();
+        let cancelled = self.cancelled.clone();
+        self.tasks.spawn(async move {
+            if let Some(Ok(())) = cancelled.run_until_cancelled(begun).await {
+                mailbox.tell(TermMessage::Begun);
+            }
+        });
+        Ok(())
+    }
+
+    /// The actors may act, so from now on they are looked at. Until then the cache may have to wait for whole objects, which
+    /// belongs to catching up.
+    async fn begun(&mut self, myself: &ActorRef<TermMessage>) -> Result<(), ActorProcessingErr> {
         let Some(running) = &mut self.running else {
             return Ok(());
         };
@@ -303,9 +320,10 @@ impl Actor for Term {
     ) -> Result<(), ActorProcessingErr> {
         state.mailbox.depth().taken();
         match message {
-            TermMessage::Build | TermMessage::CaughtUp if state.stopping => {}
+            TermMessage::Build | TermMessage::CaughtUp | TermMessage::Begun if state.stopping => {}
             TermMessage::Build => Box::pin(state.start(&myself)).await?,
             TermMessage::CaughtUp => Box::pin(state.begin(&myself)).await?,
+            TermMessage::Begun => Box::pin(state.begun(&myself)).await?,
             TermMessage::Reconfigure(assembled) => state.reconfigure(assembled),
             TermMessage::Ask(question) => state.ask(question),
             TermMessage::Drain(reply) => state.drain(reply),

@@ -102,6 +102,11 @@ fn switch(to: &Arc<AssembledConfig>) -> CacheMessage {
     CacheMessage::Reconfigure { term: 1, assembled }
 }
 
+fn begin(term: u64) -> (CacheMessage, oneshot::Receiver<()>) {
+    let (reply, begun) = oneshot::channel();
+    (CacheMessage::Begin(term, reply), begun)
+}
+
 fn lists<T>(objects: Vec<T>, version: u64, raw: RawPolicy) -> WatchBatch<T> {
     let event = WatchEvent::Replace {
         objects: objects.into_iter().map(Arc::new).collect(),
@@ -205,13 +210,45 @@ async fn what_an_earlier_term_said_and_comes_late_is_not_heard() {
     assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
     cache.tell(subscribe(1));
     cache.tell(switch(&plain));
-    cache.tell(CacheMessage::Begin(1));
+    cache.tell(begin(1).0);
     assert!(sent.taken(&cache).await.is_empty(), "the second term has not caught up");
     cache.tell(CacheMessage::Unsubscribe(1));
-    cache.tell(CacheMessage::Begin(2));
+    cache.tell(begin(2).0);
     assert_eq!(sent.taken(&cache).await, ["Begin"], "the second term is still heard and told");
     // A term that is over before it has subscribed does not come back, either.
     cache.tell(CacheMessage::Unsubscribe(3));
-    cache.tell(CacheMessage::Begin(2));
+    cache.tell(begin(2).0);
     assert!(sent.taken(&cache).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_term_waits_for_its_own_whole_objects_before_it_begins_and_not_for_those_of_the_next_configuration() {
+    let cache = Mailbox::new("InformerCache", None);
+    filled(&cache).await;
+    let sent = Arc::new(Sent::default());
+    let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
+    let cycle = Mailbox::new("SchedulingCycle", Some(tap));
+    let subscribe = |assembled: &Arc<AssembledConfig>| CacheMessage::Subscribe {
+        term: 1,
+        queue: Mailbox::new("SchedulingQueue", None),
+        cycle: cycle.clone(),
+        assembled: Arc::clone(assembled),
+    };
+    let scores = with_extender(|extender| {
+        extender.prioritize_verb = "prioritize".to_owned();
+        extender.node_cache_capable = true;
+    });
+    let filters = with_extender(|extender| extender.filter_verb = "filter".to_owned());
+    cache.tell(subscribe(&scores));
+    cache.tell(switch(&filters));
+    let (message, mut begun) = begin(1);
+    cache.tell(message);
+    assert!(sent.taken(&cache).await.is_empty());
+    assert!(begun.try_recv().is_err());
+    // Pods come whole; nodes, which the next configuration needs, do not.
+    let pods = vec![pod("a").resource_version(10).build()];
+    let policy = filters.raw_policy().of_pods();
+    cache.tell(CacheMessage::Pods(lists(pods, 11, policy), Credit::none()));
+    assert_eq!(sent.taken(&cache).await, ["Changes 1", "Begin"]);
+    assert_eq!(begun.try_recv(), Ok(()));
 }
