@@ -246,18 +246,20 @@ impl InformerCacheState {
     }
 
     fn holding(&self, kind: Kind) -> Holding {
-        fn of<T: Stored>(store: &Store<T>) -> Holding {
+        fn of<T: Stored>(store: &Store<T>, complete: bool) -> Holding {
             Holding {
                 applied: store.applied(),
                 count: store.len(),
+                complete,
             }
         }
+        let complete = self.isolation.is_empty(kind);
         match kind {
-            Kind::Namespaces => of(&self.namespaces),
-            Kind::Workloads(kind) => of(&self.workloads[workload_position(kind)]),
-            Kind::DisruptionBudgets => of(&self.budgets),
-            Kind::Nodes => of(&self.nodes),
-            Kind::Pods => of(&self.pods),
+            Kind::Namespaces => of(&self.namespaces, complete),
+            Kind::Workloads(kind) => of(&self.workloads[workload_position(kind)], complete),
+            Kind::DisruptionBudgets => of(&self.budgets, complete),
+            Kind::Nodes => of(&self.nodes, complete),
+            Kind::Pods => of(&self.pods, complete),
         }
     }
 
@@ -529,6 +531,10 @@ fn absorb<T: Stored>(
                         seen: store.applied(),
                         version,
                     });
+                }
+                // A list that is older than what is known says nothing about now.
+                if undecodable.is_empty() && version >= store.applied() {
+                    isolation.release(kind);
                 }
                 let keep = isolation.take(kind, undecodable);
                 store.replace(objects, &keep, version, &mut changes);

@@ -1,7 +1,8 @@
 use std::sync::Mutex;
 
+use plimsoll_client::{Account, UndecodableObject};
 use plimsoll_config::{ExtenderConfig, SchedulerConfig};
-use plimsoll_model::Raw;
+use plimsoll_model::{ObjectName, Raw};
 use plimsoll_model::testing::{node, pod};
 use ractor::ActorStatus;
 
@@ -251,4 +252,37 @@ async fn a_term_waits_for_its_own_whole_objects_before_it_begins_and_not_for_tho
     cache.tell(CacheMessage::Pods(lists(pods, 11, policy), Credit::none()));
     assert_eq!(sent.taken(&cache).await, ["Changes 1", "Begin"]);
     assert_eq!(begun.try_recv(), Ok(()));
+}
+
+#[tokio::test]
+async fn a_kind_with_an_object_that_cannot_be_decoded_is_not_told_by_its_number() {
+    let cache = Mailbox::new("InformerCache", None);
+    filled(&cache).await;
+    let broken = || UndecodableObject {
+        name: ObjectName::new("default", "broken"),
+        version: ResourceVersion::new(11),
+        error: "no".to_owned(),
+    };
+    let told = async |event: WatchEvent<Pod>| {
+        cache.tell(CacheMessage::Pods(WatchBatch { events: vec![event] }, Credit::none()));
+        let (reply, answer) = oneshot::channel();
+        cache.tell(CacheMessage::Holdings(reply));
+        answer.await.unwrap().of(Kind::Pods)
+    };
+    // One object of two has gone meanwhile, and one that was never known is in its place.
+    let account = Mark::Account(Account {
+        version: ResourceVersion::new(20),
+        newest: ResourceVersion::new(11),
+        count: 1,
+    });
+    let known = told(WatchEvent::Progress(ResourceVersion::new(11))).await;
+    assert!(account.is_passed_by(known));
+    let holding = told(WatchEvent::Undecodable(broken())).await;
+    assert_eq!((holding.count, holding.applied), (known.count, known.applied));
+    assert!(!account.is_passed_by(holding));
+    let listed = |version| lists(vec![pod("a").resource_version(10).build()], version, RawPolicy::NOTHING);
+    let older = told(listed(9).events.remove(0)).await;
+    assert!(!older.complete, "that was before");
+    let newer = told(listed(12).events.remove(0)).await;
+    assert!(newer.complete);
 }
