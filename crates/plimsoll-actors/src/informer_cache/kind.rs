@@ -242,7 +242,7 @@ mod tests {
             // A deletion is missing.
             (40, 4, false),
             (89, 4, false),
-            // What is not counted here, as it cannot be read, is waited for by version.
+            // Something else is amiss, and the version settles it.
             (60, 2, false),
             (90, 2, true),
             (95, 7, true),
@@ -250,6 +250,7 @@ mod tests {
             let holding = Holding {
                 applied: ResourceVersion::new(applied),
                 count,
+                complete: true,
             };
             assert_eq!(account.is_passed_by(holding), passed, "{holding:?}");
         }
