@@ -74,6 +74,8 @@ impl StepDown {
 /// The actors of a term that must answer probes.
 #[derive(Debug)]
 pub struct TermActors {
+    /// The number of the term.
+    pub term: u64,
     /// The queue.
     pub queue: Mailbox<QueueMessage>,
     /// The cycle.
@@ -98,8 +100,8 @@ pub enum ElectorMessage {
     /// From the supervisor: give leadership up. Answered with [`SupervisorMessage::TermOver`] when there is a term, and
     /// for a shutdown with [`SupervisorMessage::Released`] in the end.
     StepDown(StepDown),
-    /// From the supervisor: every actor of the term is gone.
-    TermEnded,
+    /// From the supervisor: every actor of the term of this number is gone.
+    TermEnded(u64),
     /// From the supervisor: tell users, as an event about the lease.
     Announce {
         /// Whether it is as it should be.
@@ -141,7 +143,7 @@ impl Summary for ElectorMessage {
             Self::Alive(actor) => format!("Alive {actor:?}"),
             Self::Watching(_) => "Alive InformerCache".to_owned(),
             Self::StepDown(why) => format!("StepDown {why:?}"),
-            Self::TermEnded => "TermEnded".to_owned(),
+            Self::TermEnded(_) => "TermEnded".to_owned(),
             Self::Announce { reason, note, .. } => format!("Announce {reason} {note}"),
             Self::Answered { attempt, reply } => match reply {
                 LeaseReply::Lease(lease) => format!("Answered {attempt} holder={:?}", lease.record.holder),
@@ -490,9 +492,9 @@ impl Actor for Elector {
                 }
             }
             ElectorMessage::StepDown(why) => state.step_down(why, now),
-            ElectorMessage::TermEnded if state.phase == Phase::Ending => state.term_ended(now),
+            ElectorMessage::TermEnded(term) if state.is_ending(term) => state.term_ended(now),
             // Said twice, or too late to matter.
-            ElectorMessage::Begin | ElectorMessage::TermEnded => {}
+            ElectorMessage::Begin | ElectorMessage::TermEnded(_) => {}
             ElectorMessage::Announce {
                 event_type,
                 reason,

@@ -97,8 +97,11 @@ pub enum CacheMessage {
     Pods(WatchBatch<Pod>, Credit),
     /// From the node watch, or the short watch that forces progress.
     Nodes(WatchBatch<Node>, Credit),
-    /// From the term: send everything known as additions, then every change, to these two. Replaces earlier ones.
+    /// From the term: send everything known as additions, then every change, to these two. Replaces those of earlier terms.
+    /// What a term says to the cache is heard only until a later one has said something: it may have been long on its way.
     Subscribe {
+        /// The number of the term.
+        term: u64,
         /// The term's queue.
         queue: Mailbox<QueueMessage>,
         /// The term's cycle.
@@ -108,17 +111,23 @@ pub enum CacheMessage {
     },
     /// From the term: tell the subscribers to switch to this configuration at one number of the stream. If it needs whole
     /// objects that are not there, that is once they are.
-    Reconfigure(Arc<AssembledConfig>),
+    Reconfigure {
+        /// The number of the term.
+        term: u64,
+        /// What they go on with.
+        assembled: Arc<AssembledConfig>,
+    },
     /// From the supervisor: keep the whole of these objects too from now on.
     Keep(RawPolicy),
-    /// From the term: it is over.
-    Unsubscribe,
+    /// From the term of this number: it is over.
+    Unsubscribe(u64),
     /// From the term: what is in the cache? Answered at once.
     Holdings(oneshot::Sender<Holdings>),
     /// From the term: answer when each kind has passed its mark.
     AwaitMarks(Marks, oneshot::Sender<()>),
-    /// From the term: all marks are passed. The subscribers are told behind everything that they have been sent.
-    Begin,
+    /// From the term of this number: all marks are passed. The subscribers are told behind everything that they have been sent,
+    /// and then this is answered.
+    Begin(u64, oneshot::Sender<()>),
     /// From the term: a consistent read lies behind what is cached.
     HistoryBeganAnew(HistoryBeganAnew),
     /// From the auditor: tell which pods wait for a node, and send the marker round.
@@ -161,12 +170,12 @@ impl Summary for CacheMessage {
             Self::Pods(pods, _) => batch("Pods", pods),
             Self::Nodes(nodes, _) => batch("Nodes", nodes),
             Self::Subscribe { .. } => "Subscribe".to_owned(),
-            Self::Reconfigure(assembled) => format!("Reconfigure {}", assembled.scheduler_names()),
+            Self::Reconfigure { assembled, .. } => format!("Reconfigure {}", assembled.scheduler_names()),
             Self::Keep(policy) => format!("Keep {policy:?}"),
-            Self::Unsubscribe => "Unsubscribe".to_owned(),
+            Self::Unsubscribe(_) => "Unsubscribe".to_owned(),
             Self::Holdings(_) => "Holdings".to_owned(),
             Self::AwaitMarks(marks, _) => format!("AwaitMarks {marks:?}"),
-            Self::Begin => "Begin".to_owned(),
+            Self::Begin(..) => "Begin".to_owned(),
             Self::HistoryBeganAnew(anew) => format!("HistoryBeganAnew {}", anew.kind),
             Self::Audit { number, .. } => format!("Audit {number}"),
             Self::Restate(wrong) => format!("Restate {}", wrong.len()),
@@ -217,6 +226,8 @@ pub struct InformerCacheState {
     nodes: Store<Node>,
     /// Number of the last change that was sent.
     seq: Seq,
+    /// The last term that has said anything.
+    term: u64,
     subscribers: Option<Subscribers>,
     barriers: Vec<(Marks, oneshot::Sender<()>)>,
     waiting_for_sync: Vec<oneshot::Sender<()>>,
@@ -235,18 +246,20 @@ impl InformerCacheState {
     }
 
     fn holding(&self, kind: Kind) -> Holding {
-        fn of<T: Stored>(store: &Store<T>) -> Holding {
+        fn of<T: Stored>(store: &Store<T>, complete: bool) -> Holding {
             Holding {
                 applied: store.applied(),
                 count: store.len(),
+                complete,
             }
         }
+        let complete = self.isolation.is_empty(kind);
         match kind {
-            Kind::Namespaces => of(&self.namespaces),
-            Kind::Workloads(kind) => of(&self.workloads[workload_position(kind)]),
-            Kind::DisruptionBudgets => of(&self.budgets),
-            Kind::Nodes => of(&self.nodes),
-            Kind::Pods => of(&self.pods),
+            Kind::Namespaces => of(&self.namespaces, complete),
+            Kind::Workloads(kind) => of(&self.workloads[workload_position(kind)], complete),
+            Kind::DisruptionBudgets => of(&self.budgets, complete),
+            Kind::Nodes => of(&self.nodes, complete),
+            Kind::Pods => of(&self.pods, complete),
         }
     }
 
@@ -282,9 +295,12 @@ impl InformerCacheState {
                 delivered: self.delivered[kind.position()],
                 listed: pulse.listing.count(),
                 excused: pulse.excused.count(),
+                marked: self.watches.mark(kind).count(),
                 forbidden: self.permissions.forbids(kind),
                 applied: holding.applied,
-                behind: !self.is_synced(kind) || !self.barriers.iter().all(|(marks, _)| passed(marks)),
+                behind: !self.is_synced(kind)
+                    || self.raw.hold_up(kind)
+                    || !self.barriers.iter().all(|(marks, _)| passed(marks)),
             };
             (kind, counts)
         });
@@ -375,6 +391,27 @@ impl InformerCacheState {
         }
     }
 
+    /// Whether a term is the last one that has said anything. One that says something for the first time ends the earlier.
+    fn hears(&mut self, term: u64) -> bool {
+        if term > self.term {
+            self.term = term;
+            self.leave();
+        }
+        term == self.term
+    }
+
+    fn follow(&mut self, term: u64, step: Step) {
+        if self.hears(term) {
+            self.raw.push(step);
+            self.take_steps();
+        }
+    }
+
+    fn leave(&mut self) {
+        self.subscribers = None;
+        self.raw.forget_steps();
+    }
+
     /// A term starts with what is known: what pods refer to first, so that no pod is counted on a node that is not there.
     fn subscribe(&mut self, subscribers: Subscribers) {
         let namespaces = self.namespaces.objects().map(|namespace| Delta::NamespaceChanged {
@@ -441,9 +478,8 @@ impl InformerCacheState {
         let mut waiting = Vec::new();
         for (marks, reply) in std::mem::take(&mut self.barriers) {
             if holdings.pass(&marks) {
-                // The asker may have gone; then nobody waits.
                 let _ = reply.send(());
-            } else {
+            } else if !reply.is_closed() {
                 waiting.push((marks, reply));
             }
         }
@@ -496,6 +532,10 @@ fn absorb<T: Stored>(
                         version,
                     });
                 }
+                // A list that is older than what is known says nothing about now.
+                if undecodable.is_empty() && version >= store.applied() {
+                    isolation.release(kind);
+                }
                 let keep = isolation.take(kind, undecodable);
                 store.replace(objects, &keep, version, &mut changes);
             }
@@ -530,6 +570,7 @@ impl Actor for InformerCache {
             pods: Store::default(),
             nodes: Store::default(),
             seq: Seq::default(),
+            term: 0,
             subscribers: None,
             barriers: Vec::new(),
             waiting_for_sync: Vec::new(),
@@ -555,6 +596,7 @@ impl Actor for InformerCache {
             CacheMessage::Pods(batch, credit) => state.take_pods(batch, &credit)?,
             CacheMessage::Nodes(batch, credit) => state.take_nodes(batch, &credit)?,
             CacheMessage::Subscribe {
+                term,
                 queue,
                 cycle,
                 assembled,
@@ -564,17 +606,14 @@ impl Actor for InformerCache {
                     cycle,
                     assembled,
                 };
-                state.raw.push(Step::Subscribe(subscribers));
-                state.take_steps();
+                state.follow(term, Step::Subscribe(subscribers));
             }
-            CacheMessage::Reconfigure(assembled) => {
-                state.raw.push(Step::Reconfigure(assembled));
-                state.take_steps();
-            }
+            CacheMessage::Reconfigure { term, assembled } => state.follow(term, Step::Reconfigure(assembled)),
             CacheMessage::Keep(policy) => state.raw.ask(policy),
-            CacheMessage::Unsubscribe => {
-                state.subscribers = None;
-                state.raw.forget_steps();
+            CacheMessage::Unsubscribe(term) => {
+                if state.hears(term) {
+                    state.leave();
+                }
             }
             CacheMessage::Holdings(reply) => {
                 let _ = reply.send(state.holdings());
@@ -583,10 +622,7 @@ impl Actor for InformerCache {
                 state.barriers.push((marks, reply));
                 state.answer_waiting();
             }
-            CacheMessage::Begin => {
-                state.raw.push(Step::Begin);
-                state.take_steps();
-            }
+            CacheMessage::Begin(term, begun) => state.follow(term, Step::Begin(begun)),
             CacheMessage::HistoryBeganAnew(anew) => return Err(anew.into()),
             CacheMessage::Audit { number, auditor } => state.audit(number, auditor),
             CacheMessage::Restate(wrong) => state.restate(&wrong),

@@ -54,6 +54,8 @@ pub enum SupervisorMessage {
     TermBegan(Arc<TermToken>),
     /// From the elector: the token is cancelled; stop the term.
     TermOver {
+        /// Its number.
+        term: u64,
         /// For the log.
         reason: String,
         /// If leadership was given up because something did not get on: what.
@@ -61,6 +63,8 @@ pub enum SupervisorMessage {
     },
     /// From the term: one of its actors has died.
     TermFailed {
+        /// The number of the term.
+        term: u64,
         /// Which.
         resignation: Resignation,
         /// And why.
@@ -341,12 +345,13 @@ impl SupervisorState {
     async fn end_term(
         &mut self,
         myself: &ActorRef<SupervisorMessage>,
+        over: u64,
         resignation: Option<Resignation>,
     ) -> Result<(), ActorProcessingErr> {
         self.term_is_over = true;
         self.cache_is_distrusted |= resignation.is_some_and(Resignation::distrusts_cache);
         let Some((number, term, _)) = &self.term else {
-            return self.term_gone(myself).await;
+            return self.term_gone(myself, over).await;
         };
         term.tell(TermMessage::Stop);
         let number = *number;
@@ -356,6 +361,10 @@ impl SupervisorState {
             mailbox.tell(SupervisorMessage::TermStuck(number));
         });
         Ok(())
+    }
+
+    fn is_present(&self, number: u64) -> bool {
+        self.term.as_ref().is_some_and(|(term, _, _)| *term == number)
     }
 
     fn resign(&self, resignation: Resignation, words: String) {
@@ -425,15 +434,14 @@ impl SupervisorState {
         if self.exit.is_none() {
             return Ok(());
         }
-        if self
-            .term
-            .as_ref()
-            .is_some_and(|(_, _, term)| term.get_id() == child.get_id())
+        if let Some((number, _, term)) = &self.term
+            && term.get_id() == child.get_id()
         {
+            let number = *number;
             if !self.term_is_over {
                 self.resign(Resignation::Term, format!("the term died: {why}"));
             }
-            return self.term_gone(myself).await;
+            return self.term_gone(myself, number).await;
         }
         if self.cells.cache_stopped(child) {
             return Ok(());
@@ -493,13 +501,23 @@ impl Actor for Supervisor {
                 state.warm.elector.tell(ElectorMessage::Begin);
             }
             SupervisorMessage::TermBegan(token) => Box::pin(state.begin_term(&myself, token)).await?,
-            SupervisorMessage::TermOver { reason, resignation } => {
+            SupervisorMessage::TermOver {
+                term,
+                reason,
+                resignation,
+            } => {
                 tracing::info!(reason, "Stopping the term");
-                Box::pin(state.end_term(&myself, resignation)).await?;
+                Box::pin(state.end_term(&myself, term, resignation)).await?;
             }
-            SupervisorMessage::TermFailed { resignation, reason } => {
-                tracing::error!(reason, "The term cannot go on");
-                state.resign(resignation, reason);
+            SupervisorMessage::TermFailed {
+                term,
+                resignation,
+                reason,
+            } => {
+                if state.is_present(term) {
+                    tracing::error!(reason, "The term cannot go on");
+                    state.resign(resignation, reason);
+                }
             }
             SupervisorMessage::WatchEnded { cache, kind } => {
                 Box::pin(state.watch_ended(&myself, cache, kind)).await?;
@@ -514,7 +532,7 @@ impl Actor for Supervisor {
                 state.warm.elector.tell(ElectorMessage::Ping(reply));
             }
             SupervisorMessage::TermStuck(number) => {
-                if state.term.as_ref().is_some_and(|(term, _, _)| *term == number) {
+                if state.is_present(number) {
                     state.end(&myself, Exit::Failed(format!("term {number} did not stop in time")));
                 }
             }

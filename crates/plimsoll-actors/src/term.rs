@@ -7,6 +7,7 @@
 
 mod barrier;
 mod children;
+mod marks;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub enum TermMessage {
     Build,
     /// From its own task: the caches have what the API server held after we won.
     CaughtUp,
+    /// From its own task: the cache has told the actors that they may act.
+    Begun,
     /// From the supervisor: go on with this configuration.
     Reconfigure(Arc<AssembledConfig>),
     /// From the HTTP server, through the supervisor: let the actor that knows answer.
@@ -57,6 +60,7 @@ impl Summary for TermMessage {
         match self {
             Self::Build => "Build",
             Self::CaughtUp => "CaughtUp",
+            Self::Begun => "Begun",
             Self::Reconfigure(_) => "Reconfigure",
             Self::Ask(question) => question.name(),
             Self::Drain(_) => "Drain",
@@ -161,7 +165,10 @@ impl TermState {
     /// Queue and cycle hear of it through the cache, so that both switch at one number of the stream.
     fn reconfigure(&mut self, assembled: Arc<AssembledConfig>) {
         if self.running.is_some() && !self.stopping {
-            self.parts.cache.tell(CacheMessage::Reconfigure(Arc::clone(&assembled)));
+            self.parts.cache.tell(CacheMessage::Reconfigure {
+                term: self.token.number(),
+                assembled: Arc::clone(&assembled),
+            });
         }
         self.parts.assembled = assembled;
     }
@@ -215,7 +222,7 @@ impl TermState {
         self.stopping = true;
         self.token.cancel();
         self.cancelled.cancel();
-        self.parts.cache.tell(CacheMessage::Unsubscribe);
+        self.parts.cache.tell(CacheMessage::Unsubscribe(self.token.number()));
         match &self.running {
             Some(running) => {
                 if let Some((_, auditor)) = &running.auditor {
@@ -234,11 +241,26 @@ impl TermState {
         self.start(myself).await?;
         self.caught_up = true;
         self.hand_over.reached(HandOverStage::CaughtUp);
-        self.parts.cache.tell(CacheMessage::Begin);
+        let (reply, begun) = oneshot::channel();
+        self.parts.cache.tell(CacheMessage::Begin(self.token.number(), reply));
+        let mailbox = self.mailbox.clone();
+        let cancelled = self.cancelled.clone();
+        self.tasks.spawn(async move {
+            if let Some(Ok(())) = cancelled.run_until_cancelled(begun).await {
+                mailbox.tell(TermMessage::Begun);
+            }
+        });
+        Ok(())
+    }
+
+    /// The actors may act, so from now on they are looked at. Until then the cache may have to wait for whole objects, which
+    /// belongs to catching up.
+    async fn begun(&mut self, myself: &ActorRef<TermMessage>) -> Result<(), ActorProcessingErr> {
         let Some(running) = &mut self.running else {
             return Ok(());
         };
         self.parts.elector.tell(ElectorMessage::Running(Box::new(TermActors {
+            term: self.token.number(),
             queue: running.queue.0.clone(),
             cycle: running.cycle.0.clone(),
             workers: running.workers.clone(),
@@ -298,9 +320,10 @@ impl Actor for Term {
     ) -> Result<(), ActorProcessingErr> {
         state.mailbox.depth().taken();
         match message {
-            TermMessage::Build | TermMessage::CaughtUp if state.stopping => {}
+            TermMessage::Build | TermMessage::CaughtUp | TermMessage::Begun if state.stopping => {}
             TermMessage::Build => Box::pin(state.start(&myself)).await?,
             TermMessage::CaughtUp => Box::pin(state.begin(&myself)).await?,
+            TermMessage::Begun => Box::pin(state.begun(&myself)).await?,
             TermMessage::Reconfigure(assembled) => state.reconfigure(assembled),
             TermMessage::Ask(question) => state.ask(question),
             TermMessage::Drain(reply) => state.drain(reply),

@@ -1,8 +1,11 @@
+use std::time::Duration;
+
+use http::StatusCode;
 use plimsoll_model::ResourceVersion;
 use serde::Deserialize;
 use tokio::sync::mpsc::Sender;
 
-use crate::api_client::{ApiClient, get, get_metadata};
+use crate::api_client::{ApiClient, Reply, get, get_metadata};
 use crate::watch::stream::{End, WatchStream};
 use crate::{RawPolicies, WatchBatch, WatchedKind};
 
@@ -15,12 +18,39 @@ pub enum BarrierError {
     /// The history at the version asked for is gone; the main watch will list anew and get there by itself.
     #[error("history is gone: {0}")]
     Expired(String),
-    /// No answer, or a refusal; worth another try.
+    /// The API server does not let us read the kind; somebody has to change a role.
+    #[error("{0}")]
+    Forbidden(String),
+    /// Another refusal; worth another try.
+    #[error("{reason}")]
+    Refused {
+        /// Status and words.
+        reason: String,
+        /// How long the API server asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// No answer, or none that makes sense; worth another try.
     #[error("{0}")]
     Failed(String),
     /// Nobody receives the events any more.
     #[error("nobody receives")]
     ReceiverGone,
+}
+
+fn failed(error: &dyn std::fmt::Display) -> BarrierError {
+    BarrierError::Failed(error.to_string())
+}
+
+fn refused(reply: &Reply) -> BarrierError {
+    let reason = crate::write::status_text(reply);
+    if reply.status == StatusCode::FORBIDDEN {
+        BarrierError::Forbidden(reason)
+    } else {
+        BarrierError::Refused {
+            reason,
+            retry_after: reply.retry_after(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -66,10 +96,9 @@ pub async fn consistent_account<K: WatchedKind>(client: &ApiClient) -> Result<Ac
         Some(selector) => format!("{}?fieldSelector={selector}", K::PATH),
         None => K::PATH.to_owned(),
     };
-    let failed = |error: &dyn std::fmt::Display| BarrierError::Failed(error.to_string());
     let reply = client.send(get_metadata(&path)).await.map_err(|error| failed(&error))?;
     if !reply.status.is_success() {
-        return Err(failed(&crate::write::status_text(&reply)));
+        return Err(refused(&reply));
     }
     let list: WireMetadataList = serde_json::from_slice(&reply.body).map_err(|error| failed(&error))?;
     let items = list.items.unwrap_or_default();
@@ -88,13 +117,12 @@ pub async fn consistent_account<K: WatchedKind>(client: &ApiClient) -> Result<Ac
 /// A version that holds everything of one kind that was written before this call: that of a consistent list of one
 /// item. Comparable with versions of the same kind only.
 pub async fn consistent_version<K: WatchedKind>(client: &ApiClient) -> Result<ResourceVersion, BarrierError> {
-    let failed = |error: &dyn std::fmt::Display| BarrierError::Failed(error.to_string());
     let reply = client
         .send(get(&format!("{}?limit=1", K::PATH)))
         .await
         .map_err(|error| failed(&error))?;
     if !reply.status.is_success() {
-        return Err(failed(&crate::write::status_text(&reply)));
+        return Err(refused(&reply));
     }
     let head: WireHead = serde_json::from_slice(&reply.body).map_err(|error| failed(&error))?;
     head.metadata.resource_version.parse().map_err(|error| failed(&error))

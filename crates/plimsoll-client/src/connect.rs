@@ -192,6 +192,7 @@ fn connector(config: &kube::Config, on_the_way: Option<Duration>) -> HttpConnect
     ));
     connector.set_keepalive(Some(KEEPALIVE));
     connector.set_keepalive_interval(Some(KEEPALIVE));
+    // Where the time below is set, it counts in place of this number.
     connector.set_keepalive_retries(Some(3));
     #[cfg(any(target_os = "linux", target_os = "android"))]
     connector.set_tcp_user_timeout(on_the_way);
@@ -200,8 +201,8 @@ fn connector(config: &kube::Config, on_the_way: Option<Duration>) -> HttpConnect
     connector
 }
 
-/// Closing a connection resets it, and whoever holds bytes of it throws them away: a request that was given up must not be
-/// delivered later, neither by the operating system nor by a proxy on the way.
+/// Closing a connection resets it: a request that was given up must not be delivered later by our operating system or by what
+/// lies between. What the receiver's system has acknowledged is out of reach: the process there reads it all the same.
 fn stream(stream: TokioIo<TcpStream>) -> FencedStream<TokioIo<TcpStream>> {
     if let Err(error) = stream.inner().set_zero_linger() {
         tracing::warn!(%error, "A connection cannot be made to end with a reset");

@@ -57,9 +57,9 @@ impl TermToken {
         })
     }
 
-    /// A token that never runs out, for a scheduler that runs without leader election.
-    pub fn without_election(write_timeout: Duration) -> Arc<Self> {
-        Self::new(1, Moment::ZERO, Duration::MAX, write_timeout)
+    /// The token of term `number` that never runs out, for a scheduler that runs without leader election.
+    pub fn without_election(number: u64, write_timeout: Duration) -> Arc<Self> {
+        Self::new(number, Moment::ZERO, Duration::MAX, write_timeout)
     }
 
     /// The number of the term; each term of a process has a higher one than the last.

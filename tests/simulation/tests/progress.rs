@@ -128,7 +128,11 @@ fn without_an_election_a_wedged_term_is_ended_and_another_begun() {
         let world = World::new(236);
         world.add_node(workload::node("n1", 1000, 8000, 110));
         let mut setup = Setup::default();
-        setup.config.leader_election.leader_elect = false;
+        let election = &mut setup.config.leader_election;
+        election.leader_elect = false;
+        // The bound on the end of the first term is over when the second has begun.
+        (election.lease_duration, election.renew_deadline) = (3 * SECOND, 2 * SECOND);
+        election.retry_period = SECOND / 2;
         let _replica = world.start("replica-a", setup).await;
         world.pass(5 * SECOND).await;
         world.trace().lose("SchedulingCycle", "", usize::MAX);
@@ -138,6 +142,12 @@ fn without_an_election_a_wedged_term_is_ended_and_another_begun() {
             .await;
         world.trace().lose_no_more();
         world.until_bound(1, LEASE + TAKE_OVER).await;
+        world.pass(10 * SECOND).await;
+        let terms: Vec<_> = world.trace().lines();
+        let terms = terms.iter().filter(|line| line.contains("TermBegan"));
+        assert!(terms.clone().count() == 2 && terms.last().unwrap().contains("TermBegan 2"));
+        world.add_pod(workload::pod("b", 100, 10));
+        world.until_bound(2, TAKE_OVER).await;
         world.check();
     });
 }
@@ -397,11 +407,32 @@ fn a_new_leader_whose_lists_fail_makes_room_for_another() {
                 !resignations(&world, "replica-b").is_empty()
             })
             .await;
-        assert_eq!(resignations(&world, "replica-b"), [("catch_up", 1)]);
+        assert_eq!(resignations(&world, "replica-b"), [("marks", 1)]);
         world.add_pod(workload::pod("a", 100, 10));
         world.until_bound(1, 2 * TAKE_OVER).await;
         assert_eq!(world.leader(), "replica-c");
         world.check();
         drop(second);
+    });
+}
+
+#[test]
+fn a_read_that_hangs_delays_a_new_leader_by_seconds_and_the_other_marks_are_not_read_again() {
+    run(async {
+        let (world, first, _second) = pair(246).await;
+        let faults = world.server().faults();
+        let lists = |plural| Match::verbs(&["list"]).resource(plural).user_agent("replica-b");
+        let hangs = Action::Latency { millis: 600_000 };
+        faults.add(Rule::new(lists("services"), hangs).times(1));
+        let nodes = faults.add(Rule::new(lists("nodes"), Action::Latency { millis: 1 }));
+        first.kill();
+        world
+            .until("the standby leads", 30 * SECOND, || world.leader() == "replica-b")
+            .await;
+        world.add_pod(workload::pod("a", 100, 10));
+        world.until_bound(1, 12 * SECOND).await;
+        assert_eq!(faults.fired(nodes), Some(1));
+        assert_eq!(resignations(&world, "replica-b"), []);
+        world.check();
     });
 }

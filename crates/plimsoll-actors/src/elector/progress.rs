@@ -53,6 +53,8 @@ pub enum Resignation {
     Watch,
     /// The caches of a new leader do not catch up with the API server.
     CatchUp,
+    /// The API server does not tell a new leader what its caches must have. Nothing is known against them.
+    Marks,
     /// Too many scheduling cycles have panicked.
     Panics,
     /// The term itself has died.
@@ -61,7 +63,7 @@ pub enum Resignation {
 
 impl Resignation {
     /// Every one.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Cycle,
         Self::Queue,
         Self::BindingWorkers,
@@ -69,6 +71,7 @@ impl Resignation {
         Self::Cache,
         Self::Watch,
         Self::CatchUp,
+        Self::Marks,
         Self::Panics,
         Self::Term,
     ];
@@ -83,6 +86,7 @@ impl Resignation {
             Self::Cache => "cache",
             Self::Watch => "watch",
             Self::CatchUp => "catch_up",
+            Self::Marks => "marks",
             Self::Panics => "panics",
             Self::Term => "term",
         }
@@ -101,6 +105,7 @@ impl Resignation {
             Self::Watch => {
                 "the API server opens watches of this kind and sends no bookmarks on them: look at it and at proxies before it"
             }
+            Self::Marks => "consistent lists of the kinds that the lines before this one name fail: look at the API server",
             Self::CatchUp => "lists of the kinds named come no further: look at the API server and its priority levels",
         }
     }
@@ -274,11 +279,14 @@ impl Progress {
         if self.watches.values().any(forbidden) || self.awake.saturating_sub(came_on) < CATCH_UP_PATIENCE {
             return None;
         }
-        let words = format!(
-            "the caches have not caught up, and nothing has come for {} s",
-            CATCH_UP_PATIENCE.as_secs()
-        );
-        Some(Look::Resign(Resignation::CatchUp, words))
+        // Before all marks are read only kinds that were never listed are behind.
+        let (resignation, what) = if self.watches.values().any(|watch| watch.counts.behind) {
+            (Resignation::CatchUp, "the caches have not caught up, and nothing has come")
+        } else {
+            (Resignation::Marks, "the API server has not said what the caches must have, and nothing has come")
+        };
+        let words = format!("{what} for {} s", CATCH_UP_PATIENCE.as_secs());
+        Some(Look::Resign(resignation, words))
     }
 
     fn stuck_watch(&self) -> Option<Look> {

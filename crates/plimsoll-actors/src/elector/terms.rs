@@ -73,10 +73,20 @@ impl ElectorState {
 
     /// The caches have caught up; the term decides from now on.
     pub(super) fn term_runs(&mut self, actors: Box<TermActors>) {
-        if let Some(progress) = &mut self.progress {
+        if self.is_of_present_term(actors.term)
+            && let Some(progress) = &mut self.progress {
             progress.running();
             self.running = Some(actors);
         }
+    }
+
+    /// What a term says may have been so long on its way that the next one has begun.
+    fn is_of_present_term(&self, term: u64) -> bool {
+        self.token.as_ref().is_some_and(|token| token.number() == term)
+    }
+
+    pub(super) fn is_ending(&self, term: u64) -> bool {
+        self.phase == Phase::Ending && self.is_of_present_term(term)
     }
 
     pub(super) fn begin_term(&mut self, sent_at: Moment) {
@@ -85,7 +95,7 @@ impl ElectorState {
         let token = if config.leader_elect {
             TermToken::new(self.terms, sent_at, config.renew_deadline, config.write_timeout())
         } else {
-            TermToken::without_election(config.write_timeout())
+            TermToken::without_election(self.terms, config.write_timeout())
         };
         if config.leader_elect {
             tracing::info!(
@@ -128,6 +138,7 @@ impl ElectorState {
             _ => None,
         };
         self.supervisor.tell(SupervisorMessage::TermOver {
+            term: token.number(),
             reason: reason.to_owned(),
             resignation,
         });

@@ -15,6 +15,8 @@ const LIMIT: usize = 10_000;
 pub(super) struct Isolation {
     metrics: Arc<Metrics>,
     logged: BTreeSet<(Kind, ObjectName, ResourceVersion)>,
+    /// Kinds of which an object could not be decoded since they were last listed without one.
+    kinds: BTreeSet<Kind>,
 }
 
 impl Isolation {
@@ -22,7 +24,18 @@ impl Isolation {
         Self {
             metrics,
             logged: BTreeSet::new(),
+            kinds: BTreeSet::new(),
         }
+    }
+
+    /// The whole kind was listed, and each object could be decoded.
+    pub(super) fn release(&mut self, kind: Kind) {
+        self.kinds.remove(&kind);
+    }
+
+    /// Whether nothing is known to be missing of a kind.
+    pub(super) fn is_empty(&self, kind: Kind) -> bool {
+        !self.kinds.contains(&kind)
     }
 
     /// Counts and logs; what was known of these objects before is to stay.
@@ -30,6 +43,7 @@ impl Isolation {
         let mut names = Vec::with_capacity(objects.len());
         for object in objects {
             self.metrics.undecodable_object(kind.as_str());
+            self.kinds.insert(kind);
             if self.logged.len() >= LIMIT {
                 self.logged.clear();
             }

@@ -76,6 +76,8 @@ pub struct Holding {
     pub applied: ResourceVersion,
     /// How many objects.
     pub count: usize,
+    /// Whether every object could be decoded. Otherwise the number tells nothing.
+    pub complete: bool,
 }
 
 /// What the cache must hold of one kind before a new leader may decide anything.
@@ -100,7 +102,7 @@ impl Mark {
     pub fn is_passed_by(&self, holding: Holding) -> bool {
         holding.applied >= self.version()
             || matches!(self, Self::Account(account)
-                if holding.applied >= account.newest && holding.count == account.count)
+                if holding.complete && holding.applied >= account.newest && holding.count == account.count)
     }
 }
 
@@ -208,6 +210,7 @@ mod tests {
         let holding = |version| Holding {
             applied: ResourceVersion::new(version),
             count: 0,
+            complete: true,
         };
         let own = Holdings::of_each(|kind| holding(kind.position() as u64));
         for kind in Kind::ALL {
@@ -239,7 +242,7 @@ mod tests {
             // A deletion is missing.
             (40, 4, false),
             (89, 4, false),
-            // What is not counted here, as it cannot be read, is waited for by version.
+            // Something else is amiss, and the version settles it.
             (60, 2, false),
             (90, 2, true),
             (95, 7, true),
@@ -247,6 +250,7 @@ mod tests {
             let holding = Holding {
                 applied: ResourceVersion::new(applied),
                 count,
+                complete: true,
             };
             assert_eq!(account.is_passed_by(holding), passed, "{holding:?}");
         }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use plimsoll_client::{RawDemand, WatchBatch, WatchEvent, WatchedKind};
 use plimsoll_model::RawPolicy;
+use tokio::sync::oneshot;
 
-use super::{InformerCacheState, Subscribers};
+use super::{InformerCacheState, Kind, Subscribers};
 use crate::assembled_config::AssembledConfig;
 
 /// What the cache is told to do as soon as it has the whole of the objects that it takes.
@@ -16,8 +17,8 @@ pub(super) enum Step {
     Subscribe(Subscribers),
     /// The subscribers go on with another configuration.
     Reconfigure(Arc<AssembledConfig>),
-    /// The subscribers may act.
-    Begin,
+    /// The subscribers may act; then whoever asked is told.
+    Begin(oneshot::Sender<()>),
 }
 
 impl Step {
@@ -25,7 +26,7 @@ impl Step {
         match self {
             Self::Subscribe(subscribers) => subscribers.assembled.raw_policy(),
             Self::Reconfigure(assembled) => assembled.raw_policy(),
-            Self::Begin => RawPolicy::NOTHING,
+            Self::Begin(_) => RawPolicy::NOTHING,
         }
     }
 }
@@ -76,7 +77,29 @@ impl RawObjects {
         ) {
             self.steps.pop_back();
         }
-        self.steps.push_back(step);
+        let at = match &step {
+            // One may begin with the configuration that one has, however long the next one takes.
+            Step::Begin(_) => self.subscribing(),
+            _ => self.steps.len(),
+        };
+        self.steps.insert(at, step);
+    }
+
+    /// How many steps there are up to and with the last subscription.
+    fn subscribing(&self) -> usize {
+        let subscribes = |step: &Step| matches!(step, Step::Subscribe(_));
+        self.steps.iter().rposition(subscribes).map_or(0, |at| at + 1)
+    }
+
+    /// Whether subscribers cannot be told anything before a kind has been listed whole.
+    pub(super) fn hold_up(&self, kind: Kind) -> bool {
+        let part: fn(RawPolicy) -> RawPolicy = match kind {
+            Kind::Pods => RawPolicy::of_pods,
+            Kind::Nodes => RawPolicy::of_nodes,
+            _ => return false,
+        };
+        let mut subscriptions = self.steps.iter().take(self.subscribing());
+        subscriptions.any(|step| !self.have.covers(part(step.needs())))
     }
 
     /// The next step that can be taken.
@@ -100,7 +123,11 @@ impl InformerCacheState {
             match step {
                 Step::Subscribe(subscribers) => self.subscribe(subscribers),
                 Step::Reconfigure(assembled) => self.reconfigure(&assembled),
-                Step::Begin => self.begin(),
+                Step::Begin(begun) => {
+                    self.begin();
+                    // A term that is over does not ask any more.
+                    let _ = begun.send(());
+                }
             }
         }
     }

@@ -1,7 +1,8 @@
 use std::sync::Mutex;
 
+use plimsoll_client::{Account, UndecodableObject};
 use plimsoll_config::{ExtenderConfig, SchedulerConfig};
-use plimsoll_model::Raw;
+use plimsoll_model::{ObjectName, Raw};
 use plimsoll_model::testing::{node, pod};
 use ractor::ActorStatus;
 
@@ -97,6 +98,16 @@ fn with_extender(set: impl FnOnce(&mut ExtenderConfig)) -> Arc<AssembledConfig> 
     Arc::new(AssembledConfig { config, profiles })
 }
 
+fn switch(to: &Arc<AssembledConfig>) -> CacheMessage {
+    let assembled = Arc::clone(to);
+    CacheMessage::Reconfigure { term: 1, assembled }
+}
+
+fn begin(term: u64) -> (CacheMessage, oneshot::Receiver<()>) {
+    let (reply, begun) = oneshot::channel();
+    (CacheMessage::Begin(term, reply), begun)
+}
+
 fn lists<T>(objects: Vec<T>, version: u64, raw: RawPolicy) -> WatchBatch<T> {
     let event = WatchEvent::Replace {
         objects: objects.into_iter().map(Arc::new).collect(),
@@ -116,15 +127,16 @@ async fn nobody_switches_to_a_configuration_that_needs_whole_objects_before_they
     let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
     let plain = with_extender(|_| ());
     cache.tell(CacheMessage::Subscribe {
+        term: 1,
         queue: Mailbox::new("SchedulingQueue", None),
         cycle: Mailbox::new("SchedulingCycle", Some(tap)),
         assembled: Arc::clone(&plain),
     });
     assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
     let filters = with_extender(|extender| extender.filter_verb = "filter".to_owned());
-    cache.tell(CacheMessage::Reconfigure(Arc::clone(&plain)));
-    cache.tell(CacheMessage::Reconfigure(Arc::clone(&filters)));
-    cache.tell(CacheMessage::Reconfigure(Arc::clone(&filters)));
+    cache.tell(switch(&plain));
+    cache.tell(switch(&filters));
+    cache.tell(switch(&filters));
     assert_eq!(sent.taken(&cache).await.len(), 1, "only the one that needs none");
     let policy = filters.raw_policy();
     let mut whole = pod("a").resource_version(10).build();
@@ -145,7 +157,7 @@ async fn nobody_switches_to_a_configuration_that_needs_whole_objects_before_they
     let told = sent.taken(&cache).await;
     assert_eq!(told.len(), 2, "the node, and one switch: {told:?}");
     // What is there now serves whoever comes next.
-    cache.tell(CacheMessage::Reconfigure(filters));
+    cache.tell(switch(&filters));
     assert_eq!(sent.taken(&cache).await.len(), 1);
 }
 
@@ -156,7 +168,8 @@ async fn a_term_that_needs_whole_objects_begins_when_they_are_there() {
     let sent = Arc::new(Sent::default());
     let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
     let cycle = Mailbox::new("SchedulingCycle", Some(tap));
-    let subscribe = |assembled| CacheMessage::Subscribe {
+    let subscribe = |term, assembled| CacheMessage::Subscribe {
+        term,
         queue: Mailbox::new("SchedulingQueue", None),
         cycle: cycle.clone(),
         assembled,
@@ -167,15 +180,109 @@ async fn a_term_that_needs_whole_objects_begins_when_they_are_there() {
     });
     let policy = scores.raw_policy();
     cache.tell(CacheMessage::Keep(policy));
-    cache.tell(subscribe(Arc::clone(&scores)));
+    cache.tell(subscribe(1, Arc::clone(&scores)));
     assert!(sent.taken(&cache).await.is_empty());
     // One that is over does not begin any more.
-    cache.tell(CacheMessage::Unsubscribe);
+    cache.tell(CacheMessage::Unsubscribe(1));
     cache.tell(CacheMessage::Pods(
         lists(vec![pod("a").resource_version(10).build()], 11, policy),
         Credit::none(),
     ));
     assert!(sent.taken(&cache).await.is_empty());
-    cache.tell(subscribe(scores));
+    cache.tell(subscribe(2, scores));
     assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
+}
+
+#[tokio::test]
+async fn what_an_earlier_term_said_and_comes_late_is_not_heard() {
+    let cache = Mailbox::new("InformerCache", None);
+    filled(&cache).await;
+    let sent = Arc::new(Sent::default());
+    let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
+    let cycle = Mailbox::new("SchedulingCycle", Some(tap));
+    let plain = with_extender(|_| ());
+    let subscribe = |term| CacheMessage::Subscribe {
+        term,
+        queue: Mailbox::new("SchedulingQueue", None),
+        cycle: cycle.clone(),
+        assembled: Arc::clone(&plain),
+    };
+    cache.tell(subscribe(2));
+    assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
+    cache.tell(subscribe(1));
+    cache.tell(switch(&plain));
+    cache.tell(begin(1).0);
+    assert!(sent.taken(&cache).await.is_empty(), "the second term has not caught up");
+    cache.tell(CacheMessage::Unsubscribe(1));
+    cache.tell(begin(2).0);
+    assert_eq!(sent.taken(&cache).await, ["Begin"], "the second term is still heard and told");
+    // A term that is over before it has subscribed does not come back, either.
+    cache.tell(CacheMessage::Unsubscribe(3));
+    cache.tell(begin(2).0);
+    assert!(sent.taken(&cache).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_term_waits_for_its_own_whole_objects_before_it_begins_and_not_for_those_of_the_next_configuration() {
+    let cache = Mailbox::new("InformerCache", None);
+    filled(&cache).await;
+    let sent = Arc::new(Sent::default());
+    let tap: Arc<dyn Tap> = Arc::clone(&sent) as Arc<dyn Tap>;
+    let cycle = Mailbox::new("SchedulingCycle", Some(tap));
+    let subscribe = |assembled: &Arc<AssembledConfig>| CacheMessage::Subscribe {
+        term: 1,
+        queue: Mailbox::new("SchedulingQueue", None),
+        cycle: cycle.clone(),
+        assembled: Arc::clone(assembled),
+    };
+    let scores = with_extender(|extender| {
+        extender.prioritize_verb = "prioritize".to_owned();
+        extender.node_cache_capable = true;
+    });
+    let filters = with_extender(|extender| extender.filter_verb = "filter".to_owned());
+    cache.tell(subscribe(&scores));
+    cache.tell(switch(&filters));
+    let (message, mut begun) = begin(1);
+    cache.tell(message);
+    assert!(sent.taken(&cache).await.is_empty());
+    assert!(begun.try_recv().is_err());
+    // Pods come whole; nodes, which the next configuration needs, do not.
+    let pods = vec![pod("a").resource_version(10).build()];
+    let policy = filters.raw_policy().of_pods();
+    cache.tell(CacheMessage::Pods(lists(pods, 11, policy), Credit::none()));
+    assert_eq!(sent.taken(&cache).await, ["Changes 1", "Begin"]);
+    assert_eq!(begun.try_recv(), Ok(()));
+}
+
+#[tokio::test]
+async fn a_kind_with_an_object_that_cannot_be_decoded_is_not_told_by_its_number() {
+    let cache = Mailbox::new("InformerCache", None);
+    filled(&cache).await;
+    let broken = || UndecodableObject {
+        name: ObjectName::new("default", "broken"),
+        version: ResourceVersion::new(11),
+        error: "no".to_owned(),
+    };
+    let told = async |event: WatchEvent<Pod>| {
+        cache.tell(CacheMessage::Pods(WatchBatch { events: vec![event] }, Credit::none()));
+        let (reply, answer) = oneshot::channel();
+        cache.tell(CacheMessage::Holdings(reply));
+        answer.await.unwrap().of(Kind::Pods)
+    };
+    // One object of two has gone meanwhile, and one that was never known is in its place.
+    let account = Mark::Account(Account {
+        version: ResourceVersion::new(20),
+        newest: ResourceVersion::new(11),
+        count: 1,
+    });
+    let known = told(WatchEvent::Progress(ResourceVersion::new(11))).await;
+    assert!(account.is_passed_by(known));
+    let holding = told(WatchEvent::Undecodable(broken())).await;
+    assert_eq!((holding.count, holding.applied), (known.count, known.applied));
+    assert!(!account.is_passed_by(holding));
+    let listed = |version| lists(vec![pod("a").resource_version(10).build()], version, RawPolicy::NOTHING);
+    let older = told(listed(9).events.remove(0)).await;
+    assert!(!older.complete, "that was before");
+    let newer = told(listed(12).events.remove(0)).await;
+    assert!(newer.complete);
 }

@@ -9,7 +9,11 @@ use crate::informer_cache::Kind;
 
 impl SupervisorState {
     /// Every actor of the term is gone. The next one begins with a cache that is as good as it can be, which may be none yet.
-    pub(super) async fn term_gone(&mut self, myself: &ActorRef<SupervisorMessage>) -> Result<(), ActorProcessingErr> {
+    pub(super) async fn term_gone(
+        &mut self,
+        myself: &ActorRef<SupervisorMessage>,
+        number: u64,
+    ) -> Result<(), ActorProcessingErr> {
         self.term = None;
         if self.replica.config.delay_cache_until_active {
             self.stop_cache();
@@ -17,7 +21,7 @@ impl SupervisorState {
             self.stop_cache();
             self.start_cache(myself).await?;
         }
-        self.warm.elector.tell(ElectorMessage::TermEnded);
+        self.warm.elector.tell(ElectorMessage::TermEnded(number));
         Ok(())
     }
 

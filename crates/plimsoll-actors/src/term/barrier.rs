@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use plimsoll_client::{
-    ApiClient, BarrierError, DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services,
-    StatefulSets, consistent_account, consistent_list, consistent_version, force_progress,
+    BarrierError, DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
+    consistent_list, force_progress,
 };
 use plimsoll_model::ResourceVersion;
 use plimsoll_model::guard::{Guard, holds};
@@ -13,8 +13,9 @@ use plimsoll_telemetry::HandOverStage;
 use tokio::sync::{mpsc, oneshot};
 
 use super::TermParts;
+use super::marks::read_marks;
 use crate::hand_over::HandOver;
-use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Holdings, Kind, Mark, Marks};
+use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Holdings, Marks};
 use crate::watch_feed;
 
 /// Several API servers may stand behind one address, and a short watch may hit one that lags behind for as long as it
@@ -24,12 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A cache that has just begun lists each kind; one whose list comes no further for this long is helped as well.
 const FIRST_LIST: Duration = Duration::from_secs(20);
 
-/// Between two tries to read what the API server holds.
+/// Between two tries to bring a kind forward.
 const BARRIER_RETRY: Duration = Duration::from_millis(500);
-
-/// A kind of which the cache holds more than this is not accounted for: the API server would write down the metadata of
-/// all of it. So many take it about 0.2 s.
-const ACCOUNTED: usize = 20_000;
 
 /// Waits until the cache has everything that the API server held when this was called, for each kind by that kind's own
 /// versions. A quiet kind's watch would say so only once a minute: small kinds are accounted for, and the watch of a
@@ -41,15 +38,7 @@ pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
     let Some(seen) = cached(&parts).await else {
         return std::future::pending().await;
     };
-    let marks = loop {
-        match read_marks(&parts.client, &seen).await {
-            Ok(marks) => break marks,
-            Err(error) => {
-                tracing::warn!(%error, "Reading the version to catch up with failed; trying again");
-                tokio::time::sleep(BARRIER_RETRY).await;
-            }
-        }
-    };
+    let marks = read_marks(&parts, &seen).await;
     hand_over.reached(HandOverStage::VersionRead);
     let (reply, reached) = oneshot::channel();
     parts.cache.tell(CacheMessage::AwaitMarks(marks, reply));
@@ -78,36 +67,6 @@ pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
         }),
     )
     .await;
-}
-
-/// What the API server holds of each kind now.
-async fn read_marks(client: &ApiClient, seen: &Holdings) -> Result<Marks, BarrierError> {
-    async fn read<K: CachedKind>(client: &ApiClient, seen: &Holdings) -> Result<(Kind, Mark), BarrierError> {
-        let holding = seen.of(K::KIND);
-        // What is not listed yet waits for its list anyway.
-        let listed = holding.applied > ResourceVersion::new(0);
-        let mark = if listed && holding.count <= ACCOUNTED {
-            Mark::Account(consistent_account::<K>(client).await?)
-        } else {
-            Mark::Version(consistent_version::<K>(client).await?)
-        };
-        Ok((K::KIND, mark))
-    }
-    let read = futures::future::try_join_all([
-        read::<Namespaces>(client, seen).boxed(),
-        read::<Services>(client, seen).boxed(),
-        read::<ReplicationControllers>(client, seen).boxed(),
-        read::<ReplicaSets>(client, seen).boxed(),
-        read::<StatefulSets>(client, seen).boxed(),
-        read::<DisruptionBudgets>(client, seen).boxed(),
-        read::<Nodes>(client, seen).boxed(),
-        read::<Pods>(client, seen).boxed(),
-    ])
-    .await?;
-    let of = |kind| read.iter().find(|(known, _)| *known == kind);
-    Ok(Marks::of_each(|kind| {
-        of(kind).map_or(Mark::Version(ResourceVersion::new(0)), |(_, mark)| *mark)
-    }))
 }
 
 /// What the cache has; nothing when it has died.

@@ -93,6 +93,7 @@ impl TermState {
         watch_depth(&parts.metrics, &cycle);
         watch_depth(&parts.metrics, &evictor);
         parts.cache.tell(CacheMessage::Subscribe {
+            term: self.token.number(),
             queue: queue.clone(),
             cycle: cycle.clone(),
             assembled: Arc::clone(assembled),
@@ -152,6 +153,7 @@ impl TermState {
             self.failed = true;
             self.token.cancel();
             self.parts.supervisor.tell(SupervisorMessage::TermFailed {
+                term: self.token.number(),
                 resignation: end.resignation.unwrap_or_else(|| who.resignation()),
                 reason: format!("{who} has died: {why}"),
             });

@@ -386,7 +386,12 @@ async fn a_consistent_version_is_that_of_a_list_without_one() {
 
     let script = Script::new([Step::refusal(403, "Forbidden", "no")]);
     let refused = consistent_version::<Nodes>(&script.client()).await;
-    assert_eq!(refused, Err(BarrierError::Failed("403: no".to_owned())));
+    assert_eq!(refused, Err(BarrierError::Forbidden("403: no".to_owned())));
+
+    let script = Script::new([Step::refusal(429, "TooManyRequests", "slow down").retry_after(7)]);
+    let refused = consistent_version::<Nodes>(&script.client()).await;
+    let (reason, retry_after) = ("429: slow down".to_owned(), Some(Duration::from_secs(7)));
+    assert_eq!(refused, Err(BarrierError::Refused { reason, retry_after }));
 }
 
 #[tokio::test(start_paused = true)]

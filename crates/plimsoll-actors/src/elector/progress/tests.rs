@@ -26,6 +26,7 @@ impl Term {
                 delivered: 0,
                 listed: 0,
                 excused: 0,
+                marked: 0,
                 forbidden: false,
                 applied: ResourceVersion::new(0),
                 behind: true,
@@ -214,7 +215,19 @@ fn kinds_that_nobody_waits_for_do_not_excuse_a_new_leader_that_does_not_catch_up
         assert_eq!(term.beat(None), None);
     }
     let (resignation, _) = term.until_resigned(None, 10 * SECOND).unwrap();
-    assert_eq!(resignation, Resignation::CatchUp);
+    assert_eq!(resignation, Resignation::Marks);
+}
+
+#[test]
+fn each_mark_that_comes_and_that_one_may_not_be_read_is_coming_on_and_the_cache_is_not_to_blame() {
+    let mut term = Term::new(RENEW);
+    term.counts.behind = false;
+    for _ in 0..20 {
+        term.counts.marked += 1;
+        assert_eq!(term.until_resigned(None, 50 * SECOND), None);
+    }
+    let (resignation, _) = term.until_resigned(None, 100 * SECOND).unwrap();
+    assert!(!resignation.distrusts_cache(), "{resignation:?}");
 }
 
 #[test]
