@@ -143,6 +143,15 @@ impl Stage {
     }
 }
 
+/// Its old lease still names the replica when it wakes: within a moment it would lead anew, and write by right.
+fn keep_off_the_lease(world: &World) -> RuleId {
+    let refused = Action::Fail {
+        failure: Failure::code(503),
+    };
+    let requests = rules::lease_requests().user_agent("replica-a");
+    world.server().faults().add(Rule::new(requests, refused))
+}
+
 /// How many writes reach the server when the second try waits on its way while the machine sleeps for so long.
 fn writes_that_arrive(kind: Kind, asleep: Duration) -> Option<u64> {
     run(async move {
@@ -159,10 +168,12 @@ fn writes_that_arrive(kind: Kind, asleep: Duration) -> Option<u64> {
         // From here on the repeated write passes the first check of the term and waits before the wire.
         stage.machine.link().cut();
         stage.world.pass(2 * SECOND).await;
+        let kept_off = keep_off_the_lease(&stage.world);
         stage.machine.clock().suspend(asleep);
         stage.machine.link().mend();
         stage.world.pass(SECOND / 2).await;
         let count = stage.fired(arrived);
+        stage.world.server().faults().remove(kept_off);
         stage.world.pass_with_kubelets(2 * TAKE_OVER).await;
         stage.world.check();
         stage.world.check_nothing_forgotten();
@@ -327,6 +338,7 @@ fn requests_of_work(asleep: Duration) -> usize {
         world.until("the work has begun", 5 * SECOND, begun).await;
         // Shortly before the second request, so that nothing else notices the loss of the lease first.
         world.pass(Duration::from_millis(4_900)).await;
+        keep_off_the_lease(&world);
         machine.clock().suspend(asleep);
         world.pass(SECOND / 5).await;
         work.sent.load(Ordering::Relaxed)
