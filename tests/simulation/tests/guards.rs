@@ -78,7 +78,7 @@ fn without_the_in_flight_event_log_runs_go_wrong() {
 #[test]
 fn a_run_that_goes_wrong_is_shrunk_to_a_few_steps_that_still_do() {
     let broken = first_failure(Guard::ClaimKeptOnUnknown);
-    let shrunk = shrink(&broken, broken.make(), 30);
+    let shrunk = shrink(&broken, broken.make(), 40);
     println!("{shrunk}");
     let (before, after) = (broken.steps.taken().count(), shrunk.run.steps.taken().count());
     assert!(after <= before / 4, "{before} steps were shrunk to {after} only");
