@@ -31,4 +31,28 @@ pub struct Kept {
 }
 
 /// All that were found.
-pub const REGRESSIONS: &[Regression] = &[];
+pub const REGRESSIONS: &[Regression] = &[
+    Regression {
+        name: "a term that had run out went on",
+        seed: 85,
+        steps: &[29, 32, 33, 34, 35, 36, 37, 39, 57, 59, 60, 61, 65, 68, 69],
+        version: "4c324ecefa266336",
+        broke: "an answer about the lease that came after the renew deadline renewed it, though writers had been refused \
+                meanwhile and had given up what they had",
+        kept_by: Kept {
+            file: "crates/plimsoll-actors/src/elector/election/tests.rs",
+            test: "an_answer_after_the_deadline_renews_nothing",
+        },
+    },
+    Regression {
+        name: "a cycle got a pod before it began",
+        seed: 177,
+        steps: &[0, 44, 56, 57],
+        version: "4c324ecefa266336",
+        broke: "an audit took a cycle that had not begun for one that had forgotten to ask for a pod",
+        kept_by: Kept {
+            file: "tests/simulation/tests/audit.rs",
+            test: "a_cycle_that_was_not_told_to_begin_yet_has_forgotten_to_ask_for_nothing",
+        },
+    },
+];

@@ -42,7 +42,7 @@ struct Arguments {
     /// With `--seed`: takes these of its steps alone.
     #[arg(long, value_delimiter = ',', requires = "seed")]
     steps: Option<Vec<usize>>,
-    /// Breaks this guard, in a program built with `--features broken-guards`.
+    /// Breaks this guard in every run.
     #[arg(long, conflicts_with = "state", value_parser = guards())]
     broken: Option<Guard>,
     /// With `--seed`: makes the run twice and compares them message by message.

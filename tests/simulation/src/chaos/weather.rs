@@ -51,12 +51,12 @@ impl Chaos {
 
     fn draw_fault(&mut self) -> (Match, Action) {
         match self.dice.below(13) {
-            12 => (Match::default(), self.refusal()),
+            12 => (Match::default(), self.refusal_of_a_read()),
             10 => (rules::deletions(), self.fault_of_a_write()),
             11 => (rules::evictions(), self.fault_of_a_write()),
             0..4 => (rules::bindings(), self.fault_of_a_write()),
             4 => (rules::status_patches(), self.fault_of_a_write()),
-            5 => (rules::pod_reads(), self.refusal()),
+            5 => (rules::pod_reads(), self.refusal_of_a_read()),
             6 => (rules::lease_requests(), self.fault_of_a_write()),
             7 => (Match::default(), self.latency(800)),
             _ => (self.reads(), self.fault_of_a_watch()),
@@ -86,7 +86,15 @@ impl Chaos {
     }
 
     fn refusal(&mut self) -> Action {
-        let codes = [400, 403, 404, 409, 429, 500, 503, 504];
+        self.refusal_with([400, 403, 404, 409, 429, 500, 503, 504])
+    }
+
+    /// No server says of an object that is there that it is not. Of a binding it may: whoever doubts that reads.
+    fn refusal_of_a_read(&mut self) -> Action {
+        self.refusal_with([400, 403, 400, 409, 429, 500, 503, 504])
+    }
+
+    fn refusal_with(&mut self, codes: [u16; 8]) -> Action {
         let code = self.dice.pick(&codes).copied().unwrap_or(500);
         let wait = u32::try_from(self.dice.below(4)).unwrap_or(1);
         let failure = Failure::code(code);
