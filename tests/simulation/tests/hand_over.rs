@@ -81,6 +81,34 @@ fn a_released_lease_is_taken_at_once() {
 }
 
 #[test]
+fn a_lease_whose_taker_is_asked_to_end_while_it_takes_it_is_freed_again() {
+    run(async {
+        let (world, first) = World::led(166).await;
+        let second = world.start("replica-b", Setup::default()).await;
+        world.pass(20 * SECOND).await;
+        let writes = Match::verbs(&["update"])
+            .resource("leases.coordination.k8s.io")
+            .user_agent("replica-b");
+        let slow = world
+            .server()
+            .faults()
+            .add(Rule::new(writes, Action::Latency { millis: 300 }).times(1));
+        first.shutdown();
+        world
+            .until("the standby's write is on its way", 2 * SECOND, || {
+                world.server().faults().fired(slow) == Some(1)
+            })
+            .await;
+        second.shutdown();
+        let _third = world.start("replica-c", Setup::default()).await;
+        world
+            .until("another one leads", 5 * SECOND, || world.leader() == "replica-c")
+            .await;
+        world.check();
+    });
+}
+
+#[test]
 fn a_lease_that_is_not_renewed_any_more_is_taken_as_it_runs_out() {
     run(async {
         let (world, first) = World::led(164).await;

@@ -202,6 +202,11 @@ impl Election {
         self.slow_paths
     }
 
+    /// Whether the request under way is a write.
+    pub fn is_writing(&self) -> bool {
+        self.writing
+    }
+
     /// Until when writes are allowed, while leading.
     pub fn deadline(&self) -> Option<Moment> {
         self.held_since.map(|since| since + self.config.renew_deadline)

@@ -105,7 +105,9 @@ impl Resignation {
             Self::Watch => {
                 "the API server opens watches of this kind and sends no bookmarks on them: look at it and at proxies before it"
             }
-            Self::Marks => "consistent lists of the kinds that the lines before this one name fail: look at the API server",
+            Self::Marks => {
+                "consistent lists of the kinds that the lines before this one name fail: look at the API server"
+            }
             Self::CatchUp => "lists of the kinds named come no further: look at the API server and its priority levels",
         }
     }
@@ -281,9 +283,15 @@ impl Progress {
         }
         // Before all marks are read only kinds that were never listed are behind.
         let (resignation, what) = if self.watches.values().any(|watch| watch.counts.behind) {
-            (Resignation::CatchUp, "the caches have not caught up, and nothing has come")
+            (
+                Resignation::CatchUp,
+                "the caches have not caught up, and nothing has come",
+            )
         } else {
-            (Resignation::Marks, "the API server has not said what the caches must have, and nothing has come")
+            (
+                Resignation::Marks,
+                "the API server has not said what the caches must have, and nothing has come",
+            )
         };
         let words = format!("{what} for {} s", CATCH_UP_PATIENCE.as_secs());
         Some(Look::Resign(resignation, words))

@@ -74,7 +74,8 @@ impl ElectorState {
     /// The caches have caught up; the term decides from now on.
     pub(super) fn term_runs(&mut self, actors: Box<TermActors>) {
         if self.is_of_present_term(actors.term)
-            && let Some(progress) = &mut self.progress {
+            && let Some(progress) = &mut self.progress
+        {
             progress.running();
             self.running = Some(actors);
         }
@@ -113,6 +114,11 @@ impl ElectorState {
 
     /// Leadership is over, by loss or by choice.
     pub(super) fn end_term(&mut self, reason: &str, now: Moment) {
+        if self.token.is_none() && self.asking && self.election.is_writing() && self.stepping_down.is_some() {
+            // The lease may be ours in a moment; the answer says what there is to release.
+            self.phase = Phase::Releasing;
+            return;
+        }
         self.election.resign();
         if let Some(coordination) = &mut self.coordination {
             coordination.withdraw();

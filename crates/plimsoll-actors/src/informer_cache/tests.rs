@@ -2,8 +2,8 @@ use std::sync::Mutex;
 
 use plimsoll_client::{Account, UndecodableObject};
 use plimsoll_config::{ExtenderConfig, SchedulerConfig};
-use plimsoll_model::{ObjectName, Raw};
 use plimsoll_model::testing::{node, pod};
+use plimsoll_model::{ObjectName, Raw};
 use ractor::ActorStatus;
 
 use super::*;
@@ -215,7 +215,11 @@ async fn what_an_earlier_term_said_and_comes_late_is_not_heard() {
     assert!(sent.taken(&cache).await.is_empty(), "the second term has not caught up");
     cache.tell(CacheMessage::Unsubscribe(1));
     cache.tell(begin(2).0);
-    assert_eq!(sent.taken(&cache).await, ["Begin"], "the second term is still heard and told");
+    assert_eq!(
+        sent.taken(&cache).await,
+        ["Begin"],
+        "the second term is still heard and told"
+    );
     // A term that is over before it has subscribed does not come back, either.
     cache.tell(CacheMessage::Unsubscribe(3));
     cache.tell(begin(2).0);

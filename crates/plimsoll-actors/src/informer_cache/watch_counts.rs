@@ -27,8 +27,7 @@ pub struct WatchCounts {
 impl WatchCounts {
     /// Whether a kind that was waited for has come nearer since.
     pub(crate) fn came_nearer(&self, later: &Self) -> bool {
-        self.marked != later.marked
-            || (self.behind && (self.applied, self.listed) != (later.applied, later.listed))
+        self.marked != later.marked || (self.behind && (self.applied, self.listed) != (later.applied, later.listed))
     }
 }
 

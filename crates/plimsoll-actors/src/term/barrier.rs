@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use plimsoll_client::{
-    BarrierError, DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
-    consistent_list, force_progress,
+    BarrierError, DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services,
+    StatefulSets, consistent_list, force_progress,
 };
 use plimsoll_model::ResourceVersion;
 use plimsoll_model::guard::{Guard, holds};

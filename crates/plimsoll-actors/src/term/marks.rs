@@ -79,9 +79,11 @@ async fn read<K: CachedKind>(parts: &TermParts, seen: &Holdings) -> (Kind, Mark)
 async fn read_once<K: CachedKind>(client: &ApiClient, holding: Holding, accounted: bool) -> Result<Mark, BarrierError> {
     // What is not listed yet waits for its list anyway, and without some objects the number of the others tells nothing.
     let listed = holding.applied > ResourceVersion::new(0);
-    Ok(if accounted && listed && holding.complete && holding.count <= ACCOUNTED {
-        Mark::Account(consistent_account::<K>(client).await?)
-    } else {
-        Mark::Version(consistent_version::<K>(client).await?)
-    })
+    Ok(
+        if accounted && listed && holding.complete && holding.count <= ACCOUNTED {
+            Mark::Account(consistent_account::<K>(client).await?)
+        } else {
+            Mark::Version(consistent_version::<K>(client).await?)
+        },
+    )
 }
