@@ -1,4 +1,9 @@
 //! Each guard proves itself: without it random runs go wrong, and the very run that did holds with it.
+#![allow(
+    clippy::print_stdout,
+    clippy::panic,
+    reason = "a test that cannot go on fails, and says which run it looked at"
+)]
 
 use plimsoll_model::guard::Guard;
 use plimsoll_simulation::seed_run::SeedRun;

@@ -144,8 +144,8 @@ fn without_an_election_a_wedged_term_is_ended_and_another_begun() {
         world.until_bound(1, LEASE + TAKE_OVER).await;
         world.pass(10 * SECOND).await;
         let terms: Vec<_> = world.trace().lines();
-        let terms = terms.iter().filter(|line| line.contains("TermBegan"));
-        assert!(terms.clone().count() == 2 && terms.last().unwrap().contains("TermBegan 2"));
+        let terms: Vec<_> = terms.iter().filter(|line| line.contains("TermBegan")).collect();
+        assert!(terms.len() == 2 && terms[1].contains("TermBegan 2"));
         world.add_pod(workload::pod("b", 100, 10));
         world.until_bound(2, TAKE_OVER).await;
         world.check();
