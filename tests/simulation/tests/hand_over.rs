@@ -92,7 +92,7 @@ fn a_lease_whose_taker_is_asked_to_end_while_it_takes_it_is_freed_again() {
         let slow = world
             .server()
             .faults()
-            .add(Rule::new(writes, Action::Latency { millis: 300 }).times(1));
+            .add(Rule::new(writes, Action::ApplyLate { millis: 300 }).times(1));
         first.shutdown();
         world
             .until("the standby's write is on its way", 2 * SECOND, || {
@@ -100,6 +100,7 @@ fn a_lease_whose_taker_is_asked_to_end_while_it_takes_it_is_freed_again() {
             })
             .await;
         second.shutdown();
+        world.pass(2 * SECOND).await;
         let _third = world.start("replica-c", Setup::default()).await;
         world
             .until("another one leads", 5 * SECOND, || world.leader() == "replica-c")
