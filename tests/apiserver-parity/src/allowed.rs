@@ -51,11 +51,6 @@ pub const ALLOWED: &[Allowed] = &[
     allow("discover aggregated groups", "body/items/", MORE_VERSIONS),
     allow(
         "OpenAPI index",
-        "body/paths/apis/coordination.k8s.io/v1beta1",
-        MORE_VERSIONS,
-    ),
-    allow(
-        "OpenAPI index",
         "body/paths/apis/resource.k8s.io/v1beta2",
         MORE_VERSIONS,
     ),
