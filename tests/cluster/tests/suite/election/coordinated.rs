@@ -99,6 +99,9 @@ fn the_leader_is_the_one_that_the_api_servers_coordinator_chooses() -> anyhow::R
         // The coordinator would rather see another: ours makes way, and takes its candidate away on the way out.
         let fourth = cluster.start(Scheduler::Plimsoll, COORDINATED, &[])?;
         until_candidates(cluster, 2).await?;
+        // The coordinator prefers the older candidate, by whole seconds: the one that makes way comes back as another, and
+        // must not do so within the second in which the fourth came.
+        tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
         let preferred = json!({ "spec": { "preferredHolder": "whoever" } });
         leases
             .patch("kube-scheduler", &PatchParams::default(), &Patch::Merge(preferred))
