@@ -18,8 +18,8 @@ const fn start(guard: Guard) -> u64 {
     match guard {
         Guard::Barrier => 29,
         Guard::TokenCheck => 13,
-        Guard::ClaimKeptOnUnknown => 20,
-        Guard::SequenceCheck => 10,
+        Guard::ClaimKeptOnUnknown => 40,
+        Guard::SequenceCheck => 4,
         Guard::InFlightEvents => 4,
     }
 }
