@@ -19,8 +19,7 @@ const fn start(guard: Guard) -> u64 {
         Guard::Barrier => 29,
         Guard::TokenCheck => 13,
         Guard::ClaimKeptOnUnknown => 40,
-        Guard::SequenceCheck => 4,
-        Guard::InFlightEvents => 4,
+        Guard::SequenceCheck | Guard::InFlightEvents => 4,
     }
 }
 
