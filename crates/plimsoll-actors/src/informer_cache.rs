@@ -9,9 +9,11 @@
 mod auditing;
 mod isolation;
 mod kind;
+mod message;
 mod permissions;
 mod raw_objects;
 mod store;
+mod subscription;
 #[cfg(test)]
 mod tests;
 mod watch_counts;
@@ -20,8 +22,7 @@ use std::sync::Arc;
 
 use plimsoll_client::{Nodes, Pods, RawDemand, WatchBatch, WatchEvent};
 use plimsoll_model::{
-    Change, Delta, DisruptionBudget, Namespace, Node, Pod, RawPolicy, ResourceVersion, Seq, WorkloadKind,
-    WorkloadSelector,
+    Change, Delta, DisruptionBudget, Namespace, Node, Pod, ResourceVersion, Seq, WorkloadKind, WorkloadSelector,
 };
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -32,14 +33,12 @@ use self::kind::workload_position;
 use self::permissions::Permissions;
 use self::raw_objects::{RawObjects, Step};
 use self::store::{Store, StoreChange, Stored};
-use crate::assembled_config::AssembledConfig;
-use crate::auditor::{AuditorMessage, Discrepancy};
+use self::subscription::Subscribers;
 use crate::elector::ElectorMessage;
-use crate::mailbox::{Mailbox, Summary};
-use crate::scheduling_cycle::CycleMessage;
-use crate::scheduling_queue::QueueMessage;
+use crate::mailbox::Mailbox;
 
 pub use self::kind::{CachedKind, Holding, Holdings, Kind, Mark, Marks, OfEachKind};
+pub use self::message::CacheMessage;
 pub use self::watch_counts::{WatchCounts, WatchPulses};
 
 /// Room in the pipeline from watch to columns, held by whoever still has to look at a batch.
@@ -84,108 +83,6 @@ pub struct CacheView {
     pub forbidden: Vec<(Kind, String)>,
 }
 
-/// What the cache hears.
-#[derive(Debug)]
-pub enum CacheMessage {
-    /// From the namespace watch, or the short watch that forces progress.
-    Namespaces(WatchBatch<Namespace>, Credit),
-    /// From the watch of one kind of workload, or the short watch that forces progress.
-    Workloads(WorkloadKind, WatchBatch<WorkloadSelector>, Credit),
-    /// From the watch of disruption budgets, or the short watch that forces progress.
-    DisruptionBudgets(WatchBatch<DisruptionBudget>, Credit),
-    /// From the pod watch, or the short watch that forces progress.
-    Pods(WatchBatch<Pod>, Credit),
-    /// From the node watch, or the short watch that forces progress.
-    Nodes(WatchBatch<Node>, Credit),
-    /// From the term: send everything known as additions, then every change, to these two. Replaces those of earlier terms.
-    /// What a term says to the cache is heard only until a later one has said something: it may have been long on its way.
-    Subscribe {
-        /// The number of the term.
-        term: u64,
-        /// The term's queue.
-        queue: Mailbox<QueueMessage>,
-        /// The term's cycle.
-        cycle: Mailbox<CycleMessage>,
-        /// What they begin with.
-        assembled: Arc<AssembledConfig>,
-    },
-    /// From the term: tell the subscribers to switch to this configuration at one number of the stream. If it needs whole
-    /// objects that are not there, that is once they are.
-    Reconfigure {
-        /// The number of the term.
-        term: u64,
-        /// What they go on with.
-        assembled: Arc<AssembledConfig>,
-    },
-    /// From the supervisor: keep the whole of these objects too from now on.
-    Keep(RawPolicy),
-    /// From the term of this number: it is over.
-    Unsubscribe(u64),
-    /// From the term: what is in the cache? Answered at once.
-    Holdings(oneshot::Sender<Holdings>),
-    /// From the term: answer when each kind has passed its mark.
-    AwaitMarks(Marks, oneshot::Sender<()>),
-    /// From the term of this number: all marks are passed. The subscribers are told behind everything that they have been sent,
-    /// and then this is answered.
-    Begin(u64, oneshot::Sender<()>),
-    /// From the term: a consistent read lies behind what is cached.
-    HistoryBeganAnew(HistoryBeganAnew),
-    /// From the auditor: tell which pods wait for a node, and send the marker round.
-    Audit {
-        /// Which audit.
-        number: u64,
-        /// Who asks.
-        auditor: Mailbox<AuditorMessage>,
-    },
-    /// From the auditor: tell the subscribers the truth about the pods that something is wrong with.
-    Restate(Vec<Discrepancy>),
-    /// From the supervisor: answer when each kind has been listed once.
-    AwaitSynced(oneshot::Sender<()>),
-    /// From the HTTP server. Answered at once.
-    View(oneshot::Sender<CacheView>),
-    /// From the elector: are you there, and do the watches work? Answered with [`ElectorMessage::Watching`].
-    Probe(Mailbox<ElectorMessage>),
-}
-
-impl Summary for CacheMessage {
-    fn summary(&self) -> String {
-        fn batch<T>(kind: &str, batch: &WatchBatch<T>) -> String {
-            let mut replace = 0;
-            let mut upsert = 0;
-            let mut delete = 0;
-            for event in &batch.events {
-                match event {
-                    WatchEvent::Replace { objects, .. } => replace += objects.len(),
-                    WatchEvent::Upsert(_) => upsert += 1,
-                    WatchEvent::Delete { .. } => delete += 1,
-                    WatchEvent::Undecodable(_) | WatchEvent::Progress(_) | WatchEvent::Forbidden { .. } => {}
-                }
-            }
-            format!("{kind} replace={replace} upsert={upsert} delete={delete}")
-        }
-        match self {
-            Self::Namespaces(namespaces, _) => batch("Namespaces", namespaces),
-            Self::Workloads(kind, workloads, _) => batch(kind.as_str(), workloads),
-            Self::DisruptionBudgets(budgets, _) => batch("DisruptionBudgets", budgets),
-            Self::Pods(pods, _) => batch("Pods", pods),
-            Self::Nodes(nodes, _) => batch("Nodes", nodes),
-            Self::Subscribe { .. } => "Subscribe".to_owned(),
-            Self::Reconfigure { assembled, .. } => format!("Reconfigure {}", assembled.scheduler_names()),
-            Self::Keep(policy) => format!("Keep {policy:?}"),
-            Self::Unsubscribe(_) => "Unsubscribe".to_owned(),
-            Self::Holdings(_) => "Holdings".to_owned(),
-            Self::AwaitMarks(marks, _) => format!("AwaitMarks {marks:?}"),
-            Self::Begin(..) => "Begin".to_owned(),
-            Self::HistoryBeganAnew(anew) => format!("HistoryBeganAnew {}", anew.kind),
-            Self::Audit { number, .. } => format!("Audit {number}"),
-            Self::Restate(wrong) => format!("Restate {}", wrong.len()),
-            Self::AwaitSynced(_) => "AwaitSynced".to_owned(),
-            Self::View(_) => "View".to_owned(),
-            Self::Probe(_) => "Probe".to_owned(),
-        }
-    }
-}
-
 /// The actor; its state is [`InformerCacheState`].
 #[derive(Debug)]
 pub struct InformerCache;
@@ -203,15 +100,6 @@ pub struct InformerCacheArguments {
     pub watches: WatchPulses,
     /// Counters.
     pub metrics: Arc<Metrics>,
-}
-
-/// Who hears of changes.
-#[derive(Debug)]
-struct Subscribers {
-    queue: Mailbox<QueueMessage>,
-    cycle: Mailbox<CycleMessage>,
-    /// The configuration that they have at this number of the stream.
-    assembled: Arc<AssembledConfig>,
 }
 
 /// What the cache owns.
@@ -382,95 +270,6 @@ impl InformerCacheState {
         }
         self.answer_waiting();
         self.take_steps();
-    }
-
-    fn send(&self, changes: Changes) {
-        if let Some(Subscribers { queue, cycle, .. }) = &self.subscribers {
-            queue.tell(QueueMessage::Changes(changes.clone()));
-            cycle.tell(CycleMessage::Changes(changes));
-        }
-    }
-
-    /// Whether a term is the last one that has said anything. One that says something for the first time ends the earlier.
-    fn hears(&mut self, term: u64) -> bool {
-        if term > self.term {
-            self.term = term;
-            self.leave();
-        }
-        term == self.term
-    }
-
-    fn follow(&mut self, term: u64, step: Step) {
-        if self.hears(term) {
-            self.raw.push(step);
-            self.take_steps();
-        }
-    }
-
-    fn leave(&mut self) {
-        self.subscribers = None;
-        self.raw.forget_steps();
-    }
-
-    /// A term starts with what is known: what pods refer to first, so that no pod is counted on a node that is not there.
-    fn subscribe(&mut self, subscribers: Subscribers) {
-        let namespaces = self.namespaces.objects().map(|namespace| Delta::NamespaceChanged {
-            old: None,
-            new: Some(Arc::clone(namespace)),
-        });
-        let workloads = self.workloads.iter().flat_map(Store::objects);
-        let workloads = workloads.map(|workload| Delta::WorkloadSelectorChanged {
-            old: None,
-            new: Some(Arc::clone(workload)),
-        });
-        let budgets = self.budgets.objects().map(|budget| Delta::DisruptionBudgetChanged {
-            old: None,
-            new: Some(Arc::clone(budget)),
-        });
-        let nodes = self.nodes.objects().cloned().map(Delta::NodeAdded);
-        let pods = self.pods.objects().cloned().map(Delta::PodAdded);
-        let deltas: Vec<Delta> = namespaces
-            .chain(workloads)
-            .chain(budgets)
-            .chain(nodes)
-            .chain(pods)
-            .collect();
-        self.subscribers = Some(subscribers);
-        self.seq = Seq::default();
-        let changes: Arc<[Change]> = deltas.into_iter().map(|delta| self.number(delta)).collect();
-        self.send(Changes {
-            changes,
-            credit: Credit::none(),
-        });
-    }
-
-    /// What the subscribers have been sent is what a new leader must know.
-    fn begin(&self) {
-        if let Some(Subscribers { queue, cycle, .. }) = &self.subscribers {
-            queue.tell(QueueMessage::Begin);
-            cycle.tell(CycleMessage::Begin);
-        }
-    }
-
-    /// The switch takes a number of its own in the stream. The queue hears of it first, so that it has switched before
-    /// anything can reach it that the cycle decided after the switch; and it is told every pod without a node, since it
-    /// has kept none whose scheduler name was nobody's.
-    fn reconfigure(&mut self, assembled: &Arc<AssembledConfig>) {
-        let Some(subscribers) = &mut self.subscribers else {
-            return;
-        };
-        subscribers.assembled = Arc::clone(assembled);
-        self.seq = self.seq.next();
-        let unassigned = self.pods.objects().filter(|pod| pod.node_name().is_none());
-        subscribers.queue.tell(QueueMessage::Reconfigure {
-            assembled: Arc::clone(assembled),
-            seq: self.seq,
-            unassigned: unassigned.cloned().collect(),
-        });
-        subscribers.cycle.tell(CycleMessage::Reconfigure {
-            assembled: Arc::clone(assembled),
-            seq: self.seq,
-        });
     }
 
     fn answer_waiting(&mut self) {

@@ -3,10 +3,11 @@ use std::sync::Mutex;
 use plimsoll_client::{Account, UndecodableObject};
 use plimsoll_config::{ExtenderConfig, SchedulerConfig};
 use plimsoll_model::testing::{node, pod};
-use plimsoll_model::{ObjectName, Raw};
+use plimsoll_model::{ObjectName, Raw, RawPolicy};
 use ractor::ActorStatus;
 
 use super::*;
+use crate::assembled_config::AssembledConfig;
 use crate::mailbox::Tap;
 
 /// A cache that knows of one pod, at version 10.
