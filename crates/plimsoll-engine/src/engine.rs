@@ -281,6 +281,7 @@ impl Engine {
                     self.memory.budget_changed(budget);
                 }
             }
+            Delta::StorageChanged { old, new } => self.ledger.change_storage(old.as_ref(), new.as_ref()),
         }
         self.tell_unmatched(out);
         self.applied = change.seq;

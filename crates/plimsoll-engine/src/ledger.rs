@@ -5,6 +5,7 @@ use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use plimsoll_model::columns::{Columns, NodeIndex};
+use plimsoll_model::storage::{StorageKind, StorageObject};
 use plimsoll_model::{
     DisruptionBudget, Footprint, Namespace, Node, ObjectName, Pod, Uid, WorkloadKind, WorkloadSelector,
 };
@@ -22,6 +23,7 @@ pub(crate) struct Ledger {
     namespaces: BTreeMap<CompactString, Arc<Namespace>>,
     workloads: BTreeMap<(WorkloadKind, ObjectName), Arc<WorkloadSelector>>,
     budgets: BTreeMap<ObjectName, Arc<DisruptionBudget>>,
+    storage: BTreeMap<(StorageKind, ObjectName), StorageObject>,
     pods: HashMap<Uid, Entry, FixedState>,
     columns: Columns,
     order: NodeOrder,
@@ -178,6 +180,20 @@ impl Ledger {
         }
     }
 
+    pub(crate) fn change_storage(&mut self, old: Option<&StorageObject>, new: Option<&StorageObject>) {
+        match (old, new) {
+            (_, Some(new)) => {
+                self.columns.set_storage(new);
+                self.storage.insert((new.kind(), new.name().clone()), new.clone());
+            }
+            (Some(old), None) => {
+                self.columns.remove_storage(old);
+                self.storage.remove(&(old.kind(), old.name().clone()));
+            }
+            (None, None) => {}
+        }
+    }
+
     /// Remembers the object; it counts differently only after `recount`.
     pub(crate) fn set_pod(&mut self, pod: &Arc<Pod>) {
         self.pods.entry(pod.uid.clone()).or_default().pod = Some(Arc::clone(pod));
@@ -249,6 +265,9 @@ impl Ledger {
         }
         for workload in self.workloads.values() {
             self.columns.set_workload_selector(workload);
+        }
+        for object in self.storage.values() {
+            self.columns.set_storage(object);
         }
         for node in self.nodes.values() {
             self.columns.set_node(node);

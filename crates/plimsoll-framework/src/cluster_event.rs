@@ -2,6 +2,7 @@ use std::fmt;
 use std::ops::BitOr;
 
 use plimsoll_model::WorkloadKind;
+use plimsoll_model::storage::StorageKind;
 
 /// The kind of object that changed, as queue metrics and plugins name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +45,20 @@ pub enum EventResource {
     PodDisruptionBudget,
     /// Anything.
     Wildcard,
+}
+
+impl From<StorageKind> for EventResource {
+    fn from(kind: StorageKind) -> Self {
+        match kind {
+            StorageKind::StorageClass => Self::StorageClass,
+            StorageKind::CsiDriver => Self::CsiDriver,
+            StorageKind::CsiNode => Self::CsiNode,
+            StorageKind::CsiStorageCapacity => Self::CsiStorageCapacity,
+            StorageKind::VolumeAttachment => Self::VolumeAttachment,
+            StorageKind::PersistentVolume => Self::PersistentVolume,
+            StorageKind::PersistentVolumeClaim => Self::PersistentVolumeClaim,
+        }
+    }
 }
 
 /// What happened to it: a set of kube-scheduler's action bits, whose numeric order matters when matching.

@@ -1,5 +1,9 @@
 use std::sync::Arc;
 
+use plimsoll_model::storage::{
+    CsiDriver, CsiNode, CsiStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass, StorageObject,
+    VolumeAttachment,
+};
 use plimsoll_model::{Namespace, Node, Pod, Uid, WorkloadSelector};
 
 use crate::EventObjects;
@@ -98,6 +102,43 @@ impl EventObjects {
             _ => None,
         }
     }
+}
+
+macro_rules! changes_of_storage {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident),* $(,)?) => {
+        impl EventObjects {$(
+            $(#[$doc])*
+            pub fn $name(&self) -> Option<ObjectChange<'_, $kind>> {
+                fn of_kind(object: Option<&StorageObject>) -> Option<&Arc<$kind>> {
+                    match object {
+                        Some(StorageObject::$kind(object)) => Some(object),
+                        _ => None,
+                    }
+                }
+                match self {
+                    Self::Storage { old, new } => ObjectChange::of(of_kind(old.as_ref()), of_kind(new.as_ref())),
+                    _ => None,
+                }
+            }
+        )*}
+    };
+}
+
+changes_of_storage! {
+        /// What happened to a storage class; none if the event is about something else or comes without its objects.
+        class: StorageClass,
+        /// What happened to a CSI driver; none if the event is about something else or comes without its objects.
+        csi_driver: CsiDriver,
+        /// What happened to what CSI drivers say of a node; none if the event is about something else or comes without its objects.
+        csi_node: CsiNode,
+        /// What happened to what room a CSI driver has; none if the event is about something else or comes without its objects.
+        storage_capacity: CsiStorageCapacity,
+        /// What happened to an attachment of a volume; none if the event is about something else or comes without its objects.
+        attachment: VolumeAttachment,
+        /// What happened to a volume; none if the event is about something else or comes without its objects.
+        volume: PersistentVolume,
+        /// What happened to a claim of a volume; none if the event is about something else or comes without its objects.
+        claim: PersistentVolumeClaim,
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plimsoll_model::storage::StorageObject;
 use plimsoll_model::{DisruptionBudget, Namespace, Node, Pod, WorkloadKind, WorkloadSelector};
 
 use crate::{Action, ClusterEvent, EventResource, Plugin};
@@ -44,6 +45,13 @@ pub enum EventObjects {
         old: Option<Arc<DisruptionBudget>>,
         /// As it is now.
         new: Option<Arc<DisruptionBudget>>,
+    },
+    /// An object of storage.
+    Storage {
+        /// As it was last told.
+        old: Option<StorageObject>,
+        /// As it is now.
+        new: Option<StorageObject>,
     },
 }
 

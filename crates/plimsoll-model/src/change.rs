@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use crate::storage::StorageObject;
 use crate::{DisruptionBudget, Namespace, Node, Pod, WorkloadSelector};
 
 /// Position in the one order of changes, over all kinds. The first change of a term has 1; there are no gaps.
@@ -30,7 +31,7 @@ impl Seq {
 /// One change of the cluster and its place in the order.
 ///
 /// The informer cache numbers what the watches deliver and sends the same stream to the queue and to the cycle. A term
-/// begins with the cache's content as additions: namespaces, workload selectors, nodes, then pods.
+/// begins with the cache's content as additions: namespaces, workload selectors, storage, nodes, then pods.
 #[derive(Debug, Clone)]
 pub struct Change {
     /// Place in the order.
@@ -84,5 +85,12 @@ pub enum Delta {
         old: Option<Arc<DisruptionBudget>>,
         /// As it is now.
         new: Option<Arc<DisruptionBudget>>,
+    },
+    /// An object of storage was created (no `old`), changed, or is gone (no `new`); both are of one kind and one name.
+    StorageChanged {
+        /// As it was last told.
+        old: Option<StorageObject>,
+        /// As it is now.
+        new: Option<StorageObject>,
     },
 }

@@ -25,6 +25,7 @@ mod priority_levels;
 mod resource_columns;
 mod rows;
 mod selection;
+mod storage;
 mod sum_column;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use node_set::{Iter, NodeIndex, NodeSet};
 pub use pod_queries::{PodCounts, QueryId};
 pub use pod_terms::MatchingTerm;
 pub use resource_columns::ScalarColumn;
+pub use storage::Storage;
 
 use domain_counts::Spot;
 use image_columns::ImageColumns;
@@ -74,6 +76,7 @@ pub struct Columns {
     ports: PortColumns,
     pods: PodColumns,
     workloads: WorkloadSelectors,
+    storage: Storage,
 }
 
 // === Changes ===

@@ -6,6 +6,7 @@
 
 pub mod columns;
 pub mod guard;
+pub mod storage;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 

@@ -113,6 +113,11 @@ fn events_of(delta: &Delta) -> UpdateEvents {
             workload.map(|workload| event(workload.kind)).into_iter().collect()
         }
         Delta::DisruptionBudgetChanged { .. } => UpdateEvents::new(),
+        Delta::StorageChanged { old, new } => {
+            let changed = new.as_ref().or(old.as_ref());
+            let event = |kind| object(EventResource::from(kind), old.is_some(), new.is_some());
+            changed.map(|changed| event(changed.kind())).into_iter().collect()
+        }
     }
 }
 

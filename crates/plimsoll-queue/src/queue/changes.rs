@@ -74,6 +74,16 @@ impl SchedulingQueue {
                 let there = (old.is_some(), new.is_some());
                 self.object_changed(EventResource::PodDisruptionBudget, there, objects, now);
             }
+            Delta::StorageChanged { old, new } => {
+                if let Some(object) = new.as_ref().or(old.as_ref()) {
+                    let resource = EventResource::from(object.kind());
+                    let objects = EventObjects::Storage {
+                        old: old.clone(),
+                        new: new.clone(),
+                    };
+                    self.object_changed(resource, (old.is_some(), new.is_some()), objects, now);
+                }
+            }
         }
     }
 
