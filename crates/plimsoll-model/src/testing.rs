@@ -5,9 +5,9 @@ use std::fmt;
 use compact_str::CompactString;
 
 use crate::{
-    Affinity, Allocatable, Container, Effect, HostPort, Labels, Node, NodeAffinity, NodeImage, NodeSelectorTerm,
-    NodeSpec, NodeStatus, ObjectName, Pod, PodSpec, PodStatus, PreemptionPolicy, PreferredTerm, Protocol, Quantity,
-    ResourceList, ResourceVersion, Taint, Timestamp, Toleration, Uid,
+    Affinity, Allocatable, Container, Effect, HostPort, Labels, LazyFootprint, Node, NodeAffinity, NodeImage,
+    NodeSelectorTerm, NodeSpec, NodeStatus, ObjectName, Pod, PodSpec, PodStatus, PreemptionPolicy, PreferredTerm,
+    Protocol, Quantity, ResourceList, ResourceVersion, Taint, Timestamp, Toleration, Uid,
 };
 
 /// Begins a pod in namespace `default` with one container and no requests; its UID is `uid-<name>`.
@@ -35,6 +35,7 @@ pub fn pod(name: &str) -> PodBuilder {
             spec,
             status: PodStatus::default(),
             raw: None,
+            footprint: LazyFootprint::default(),
         },
         labels: Vec::new(),
         node_selector: Vec::new(),
