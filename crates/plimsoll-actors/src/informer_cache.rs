@@ -446,7 +446,7 @@ impl Actor for InformerCache {
                 let _ = reply.send(state.holdings());
             }
             CacheMessage::AwaitMarks(marks, reply) => {
-                state.barriers.push((marks, reply));
+                state.barriers.push((*marks, reply));
                 state.answer_waiting();
             }
             CacheMessage::Begin(term, begun) => state.follow(term, Step::Begin(begun)),

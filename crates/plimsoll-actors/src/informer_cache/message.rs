@@ -55,7 +55,7 @@ pub enum CacheMessage {
     /// From the term: what is in the cache? Answered at once.
     Holdings(oneshot::Sender<Holdings>),
     /// From the term: answer when each kind has passed its mark.
-    AwaitMarks(Marks, oneshot::Sender<()>),
+    AwaitMarks(Box<Marks>, oneshot::Sender<()>),
     /// From the term of this number: all marks are passed. The subscribers are told behind everything that they have been sent,
     /// and then this is answered.
     Begin(u64, oneshot::Sender<()>),

@@ -351,8 +351,8 @@ async fn a_term_is_told_storage_before_nodes_and_nodes_before_pods_and_then_each
     cache.tell(storage(vec![csi_node("n").object()], 14));
     let heard = Arc::new(Mutex::new(Vec::new()));
     let cycle = Mailbox::new("SchedulingCycle", None);
-    let (hears, _) = Actor::spawn(None, Hears(Arc::clone(&heard)), ()).await.unwrap();
-    cycle.bind(hears.clone());
+    let (actor, _) = Actor::spawn(None, Hears(Arc::clone(&heard)), ()).await.unwrap();
+    cycle.bind(actor.clone());
     cache.tell(CacheMessage::Subscribe {
         term: 1,
         queue: Mailbox::new("SchedulingQueue", None),
@@ -375,7 +375,7 @@ async fn a_term_is_told_storage_before_nodes_and_nodes_before_pods_and_then_each
         Credit::none(),
     ));
     view(&cache).await.unwrap();
-    hears.drain_and_wait(None).await.unwrap();
+    actor.drain_and_wait(None).await.unwrap();
     let heard = heard.lock().unwrap();
     let names: Vec<String> = heard.iter().map(|change| told_name(&change.delta)).collect();
     assert_eq!(

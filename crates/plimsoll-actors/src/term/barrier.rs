@@ -38,7 +38,7 @@ pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
     let marks = read_marks(&parts, &seen).await;
     hand_over.reached(HandOverStage::VersionRead);
     let (reply, reached) = oneshot::channel();
-    parts.cache.tell(CacheMessage::AwaitMarks(marks, reply));
+    parts.cache.tell(CacheMessage::AwaitMarks(Box::new(marks), reply));
     let forcing = futures::future::join_all(for_each_kind!(force(&parts, &seen, &marks)));
     let reached = async {
         if reached.await.is_err() {

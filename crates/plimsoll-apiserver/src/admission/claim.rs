@@ -30,7 +30,7 @@ pub(super) fn set_class(store: &Store, claim: &mut Value) {
     }
     let is_default = |class: &Value| {
         let annotation = |name: &&str| str_at(class, &["metadata", "annotations", name]) == "true";
-        DEFAULT.iter().any(|name| annotation(name))
+        DEFAULT.iter().any(annotation)
     };
     let mut newest: Option<&Value> = None;
     // In order of their names, of which the first counts.

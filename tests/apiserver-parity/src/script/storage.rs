@@ -25,7 +25,7 @@ pub(super) fn add(script: &mut Script) {
     sources(script);
 }
 
-fn object(api_version: &str, kind: &str, name: &str, parts: Value) -> Value {
+fn object(api_version: &str, kind: &str, name: &str, parts: &Value) -> Value {
     let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name}});
     for (part, value) in parts.as_object().into_iter().flatten() {
         match (object.get_mut(part).and_then(Value::as_object_mut), value.as_object()) {
@@ -47,7 +47,7 @@ fn merged(mut spec: Value, changes: &Value) -> Value {
 fn volume(name: &str, changes: &Value) -> Value {
     let spec = json!({"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"},
         "csi": {"driver": "disk.example.com", "volumeHandle": name}});
-    object("v1", "PersistentVolume", name, json!({"spec": merged(spec, changes)}))
+    object("v1", "PersistentVolume", name, &json!({"spec": merged(spec, changes)}))
 }
 
 fn claim(name: &str, changes: &Value) -> Value {
@@ -56,11 +56,11 @@ fn claim(name: &str, changes: &Value) -> Value {
         "v1",
         "PersistentVolumeClaim",
         name,
-        json!({"spec": merged(spec, changes)}),
+        &json!({"spec": merged(spec, changes)}),
     )
 }
 
-fn storage(kind: &str, name: &str, parts: Value) -> Value {
+fn storage(kind: &str, name: &str, parts: &Value) -> Value {
     object("storage.k8s.io/v1", kind, name, parts)
 }
 
@@ -149,7 +149,7 @@ fn refused_classes(script: &mut Script) {
         if parts.get("provisioner").is_none() {
             parts["provisioner"] = json!("disk.example.com");
         }
-        let class = storage("StorageClass", "parity-refused", parts);
+        let class = storage("StorageClass", "parity-refused", &parts);
         script.send(format!("invalid: a class with {name}"), Request::post(CLASSES, class));
     };
     refuse("no provisioner", json!({"provisioner": ""}));
@@ -180,14 +180,14 @@ fn refused_classes(script: &mut Script) {
 
 fn refused_csi(script: &mut Script) {
     let mut driver = |name: &str, spec: Value| {
-        let driver = storage("CSIDriver", "parity-refused", json!({ "spec": spec }));
+        let driver = storage("CSIDriver", "parity-refused", &json!({ "spec": spec }));
         script.send(format!("invalid: a driver with {name}"), Request::post(DRIVERS, driver));
     };
     driver("an unknown policy", json!({"fsGroupPolicy": "Some"}));
     driver("an unknown life", json!({"volumeLifecycleModes": ["Eternal"]}));
     driver("a short period", json!({"nodeAllocatableUpdatePeriodSeconds": 5}));
     let mut node = |name: &str, drivers: Value| {
-        let node = storage("CSINode", "parity-refused", json!({"spec": {"drivers": drivers}}));
+        let node = storage("CSINode", "parity-refused", &json!({"spec": {"drivers": drivers}}));
         script.send(
             format!("invalid: a CSI node with {name}"),
             Request::post(CSI_NODES, node),
@@ -208,7 +208,7 @@ fn refused_csi(script: &mut Script) {
         json!([{"name": "d.example.com", "nodeID": "n", "topologyKeys": ["a", "a"]}]),
     );
     let mut capacity = |name: &str, parts: Value| {
-        let capacity = storage("CSIStorageCapacity", "refused", parts);
+        let capacity = storage("CSIStorageCapacity", "refused", &parts);
         script.send(
             format!("invalid: a capacity with {name}"),
             Request::post(CAPACITIES, capacity),
@@ -224,7 +224,7 @@ fn refused_csi(script: &mut Script) {
         json!({"storageClassName": "fast", "nodeTopology": {"matchLabels": {"a b": "c"}}}),
     );
     let mut attachment = |name: &str, spec: Value| {
-        let attachment = storage("VolumeAttachment", "parity-refused", json!({ "spec": spec }));
+        let attachment = storage("VolumeAttachment", "parity-refused", &json!({ "spec": spec }));
         script.send(
             format!("invalid: an attachment with {name}"),
             Request::post(ATTACHMENTS, attachment),
@@ -366,7 +366,7 @@ fn grow(script: &mut Script) {
     let fast = json!({"provisioner": "disk.example.com", "allowVolumeExpansion": true});
     script.send(
         "class: create one that grows",
-        Request::post(CLASSES, storage("StorageClass", "parity-fast", fast)),
+        Request::post(CLASSES, storage("StorageClass", "parity-fast", &fast)),
     );
     // The real server's admission learns of classes from a watch.
     script.watch(
@@ -392,7 +392,7 @@ fn classes(script: &mut Script) {
     });
     script.send(
         "class: create",
-        Request::post(CLASSES, storage("StorageClass", "parity-default", class)),
+        Request::post(CLASSES, storage("StorageClass", "parity-default", &class)),
     );
     for (what, change) in [
         ("provisioner", json!({"provisioner": "other.example.com"})),
@@ -443,7 +443,7 @@ fn csi(script: &mut Script) {
             storage(
                 "CSIDriver",
                 "parity.example.com",
-                json!({"spec": {"storageCapacity": true}}),
+                &json!({"spec": {"storageCapacity": true}}),
             ),
         ),
     );
@@ -463,7 +463,7 @@ fn csi(script: &mut Script) {
     let node = storage(
         "CSINode",
         "parity-csi",
-        json!({
+        &json!({
         "metadata": {"annotations": {"storage.alpha.kubernetes.io/migrated-plugins": "kubernetes.io/aws-ebs"}},
         "spec": {"drivers": drivers}}),
     );
@@ -493,7 +493,7 @@ fn capacities(script: &mut Script) {
         "nodeTopology": {"matchLabels": {"zone": "a"}}});
     script.send(
         "capacity: create",
-        Request::post(CAPACITIES, storage("CSIStorageCapacity", "room", parts)),
+        Request::post(CAPACITIES, storage("CSIStorageCapacity", "room", &parts)),
     );
     let path = format!("{CAPACITIES}/room");
     script.send(
@@ -512,7 +512,7 @@ fn capacities(script: &mut Script) {
         "capacity: update without a version",
         Request::put(
             &path,
-            storage("CSIStorageCapacity", "room", json!({"storageClassName": "fast"})),
+            storage("CSIStorageCapacity", "room", &json!({"storageClassName": "fast"})),
         ),
     );
     script.send(
@@ -526,7 +526,7 @@ fn attachments(script: &mut Script) {
     let mut attachment = storage(
         "VolumeAttachment",
         "parity-attachment",
-        json!({"spec": {"attacher": "parity.example.com", "nodeName": "n1", "source": {"persistentVolumeName": "parity-bind"}}}),
+        &json!({"spec": {"attacher": "parity.example.com", "nodeName": "n1", "source": {"persistentVolumeName": "parity-bind"}}}),
     );
     attachment["status"] = json!({"attached": true});
     script.send("attachment: create", Request::post(ATTACHMENTS, attachment));
