@@ -80,7 +80,7 @@ pub(crate) fn on_update(resource: &Resource, new: &mut Value, old: &Value) {
     add_default_tolerations(new);
 }
 
-/// Refuses an update that a plugin does not let through; the object has its defaults.
+/// Refuses an update that a plugin does not let through; the object is valid.
 pub(crate) fn check_update(store: &Store, resource: &Resource, new: &Value, old: &Value) -> Result<(), ApiError> {
     match (resource.group, resource.plural) {
         ("", "persistentvolumeclaims") => claim::check_growth(store, new, old),

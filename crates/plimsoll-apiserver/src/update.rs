@@ -205,9 +205,6 @@ fn settle(store: &Store, writer: &Writer, change: Change<'_>, new: &mut Value, o
     prepare_for_update(resource, part, new, old, writer.now);
     defaulting::apply(resource, new);
     if part == Part::Main {
-        admission::check_update(store, resource, new, old)?;
-    }
-    if part == Part::Main {
         let node = new["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
         if resource == admission::pods() && !node.is_empty() {
             admission::add_topology_labels(store, &node, new);
@@ -218,5 +215,9 @@ fn settle(store: &Store, writer: &Writer, change: Change<'_>, new: &mut Value, o
         Part::Status => validation::validate_status(resource, new, old),
         _ => Ok(()),
     };
-    checked.map_err(|causes| ApiError::invalid(resource.storage_resource().group, resource.kind, name, &causes))
+    checked.map_err(|causes| ApiError::invalid(resource.storage_resource().group, resource.kind, name, &causes))?;
+    if part == Part::Main {
+        admission::check_update(store, resource, new, old)?;
+    }
+    Ok(())
 }
