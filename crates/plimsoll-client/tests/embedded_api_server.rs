@@ -10,8 +10,9 @@ use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock};
 use plimsoll_client::{
     ApiClient, BindReply, ConditionPatch, EventRecord, EventReply, EventSeries, EventType, EventWriter, LeaseClient,
     LeaseRecord, LeaseReply, Namespaces, Nodes, NominationPatch, ObjectReference, PatchReply, PodRead, PodStatusPatch,
-    Pods, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets, TermToken, VirtualClock, VolumeReply,
-    Watch, WatchBatch, WatchEvent, WatchedKind, consistent_account, consistent_version, force_progress, watch_lease,
+    Pods, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets, TermToken, VirtualClock,
+    VolumeReply, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_account, consistent_version, force_progress,
+    watch_lease,
 };
 use plimsoll_model::storage::VolumeWrite;
 use plimsoll_model::{Moment, ObjectName, Pod, ResourceVersion, Timestamp, Uid};
@@ -514,7 +515,11 @@ async fn a_claim_is_told_its_node_and_one_that_is_gone_is_told_of_in_the_servers
     let claim = server.get(resource, "default", "claim").unwrap();
     let annotations = &claim["metadata"]["annotations"];
     assert_eq!(annotations["volume.kubernetes.io/selected-node"], "n1");
-    server.modify(resource, "default", "claim", |claim| claim["metadata"]["finalizers"] = json!([])).unwrap();
+    server
+        .modify(resource, "default", "claim", |claim| {
+            claim["metadata"]["finalizers"] = json!([])
+        })
+        .unwrap();
     server.delete(resource, "default", "claim").unwrap();
     assert_eq!(
         client.write_volume(&token(), &write).await,

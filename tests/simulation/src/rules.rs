@@ -19,7 +19,9 @@ pub fn volume_patches() -> Match {
 
 /// Patches of claims of volumes.
 pub fn claim_patches() -> Match {
-    Match::verbs(&["patch"]).resource("persistentvolumeclaims").subresource("")
+    Match::verbs(&["patch"])
+        .resource("persistentvolumeclaims")
+        .subresource("")
 }
 
 /// Deletions of pods.

@@ -49,23 +49,28 @@ struct Until(Moment);
 
 fn claim_of(pod: &Pod) -> Option<ObjectName> {
     pod.spec.volumes.iter().find_map(|volume| match volume {
-        VolumeKind::PersistentVolumeClaim { claim } => {
-            Some(ObjectName::new(pod.name.namespace.clone(), claim.clone()))
-        }
+        VolumeKind::PersistentVolumeClaim { claim } => Some(ObjectName::new(pod.name.namespace.clone(), claim.clone())),
         _ => None,
     })
 }
 
 impl Writer {
     /// The write, unless somebody has made it before.
-    fn write(&self, cycle: CycleContext<'_>, claim: &PersistentVolumeClaim, node: &str) -> Result<Option<VolumeWrite>, String> {
+    fn write(
+        &self,
+        cycle: CycleContext<'_>,
+        claim: &PersistentVolumeClaim,
+        node: &str,
+    ) -> Result<Option<VolumeWrite>, String> {
         if self.object == Object::Claim {
-            return Ok((claim.selected_node.as_deref() != Some(node)).then(|| VolumeWrite::SelectNode {
-                claim: claim.name.clone(),
-                uid: claim.uid.clone(),
-                version: claim.resource_version,
-                node: node.into(),
-            }));
+            return Ok(
+                (claim.selected_node.as_deref() != Some(node)).then(|| VolumeWrite::SelectNode {
+                    claim: claim.name.clone(),
+                    uid: claim.uid.clone(),
+                    version: claim.resource_version,
+                    node: node.into(),
+                }),
+            );
         }
         let volume = cycle.columns.storage().volume(&claim.name.name);
         let volume = volume.ok_or("there is no volume")?;

@@ -119,7 +119,12 @@ impl Stage {
         world.add_priority_class("high", 1000);
         world.add_node(workload::node("n1", 1000, 8000, 110));
         create(&world, "persistentvolumes", "", volume_writer::volume("data"));
-        create(&world, "persistentvolumeclaims", "default", volume_writer::claim("data"));
+        create(
+            &world,
+            "persistentvolumeclaims",
+            "default",
+            volume_writer::claim("data"),
+        );
         let machine = world.machine("replica-a");
         let first = world.start_on(&machine, kind.setup()).await;
         world.pass(5 * SECOND).await;
