@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 mod claim;
 mod csi;
+mod csi_translation;
 mod storage_class;
 mod volume;
 mod volume_attachment;
 
 pub use claim::{ClaimPhase, ClaimReference, PersistentVolumeClaim};
 pub use csi::{CsiDriver, CsiNode, CsiNodeDriver, CsiStorageCapacity};
+pub use csi_translation::{
+    CsiVolume, InTreePlugin, TranslationError, csi_volume, csi_volume_inline, translated_node_affinity,
+};
 pub use storage_class::{StorageClass, TopologySelectorTerm, VolumeBindingMode};
 pub use volume::{AccessModes, PersistentVolume, VolumeMode, VolumePhase, VolumeSource};
 pub use volume_attachment::VolumeAttachment;
