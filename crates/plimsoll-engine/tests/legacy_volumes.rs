@@ -19,7 +19,10 @@ struct Cluster {
 impl Cluster {
     /// One node, in zone `x`, under a Policy with these predicates.
     fn with_predicates(predicates: &[&str]) -> Self {
-        let names: Vec<String> = predicates.iter().map(|name| format!(r#"{{"name":"{name}"}}"#)).collect();
+        let names: Vec<String> = predicates
+            .iter()
+            .map(|name| format!(r#"{{"name":"{name}"}}"#))
+            .collect();
         let policy = format!(
             r#"{{"kind":"Policy","apiVersion":"v1","predicates":[{}],"priorities":[]}}"#,
             names.join(",")
@@ -33,7 +36,9 @@ impl Cluster {
             engine: Engine::new(vec![Arc::new(profile)], 7),
             seq: Seq::ZERO,
         };
-        let node = node("n").label("topology.kubernetes.io/zone", "x").allocatable("pods", "10");
+        let node = node("n")
+            .label("topology.kubernetes.io/zone", "x")
+            .allocatable("pods", "10");
         cluster.apply(Delta::NodeAdded(Arc::new(node.build())));
         cluster
     }
@@ -154,7 +159,11 @@ fn a_less_important_pod_gives_up_what_only_one_can_have() {
         let important = pod("important").claim(name).priority(9).build();
         let diagnosis = cluster.place(important).unwrap_err();
         let plan = diagnosis.preemption.as_ref().unwrap();
-        let victims: Vec<_> = plan.victims.iter().map(|victim| victim.pod.name.name.as_str()).collect();
+        let victims: Vec<_> = plan
+            .victims
+            .iter()
+            .map(|victim| victim.pod.name.name.as_str())
+            .collect();
         assert_eq!(victims, ["holder"], "{name}");
     }
 }

@@ -210,6 +210,7 @@ mod tests {
                 "NodePorts",
                 "NodeResourcesFit",
                 "NodeUnschedulable",
+                "NodeVolumeLimits",
                 "TaintToleration",
                 "VolumeZone"
             ]
