@@ -34,6 +34,7 @@ mod sum_column;
 #[cfg(test)]
 mod tests;
 mod volume_columns;
+mod volume_reservations;
 mod workload_selectors;
 
 pub use attachable::{AttachableVolume, VolumeHandle};
@@ -57,6 +58,7 @@ use port_columns::PortColumns;
 use resource_columns::ResourceColumns;
 use rows::Rows;
 use volume_columns::VolumeColumns;
+use volume_reservations::VolumeReservations;
 use workload_selectors::WorkloadSelectors;
 
 /// Hashed with a fixed seed, so that one sequence of changes always gives the same columns.
@@ -86,6 +88,7 @@ pub struct Columns {
     workloads: WorkloadSelectors,
     storage: Storage,
     volumes: VolumeColumns,
+    volume_reservations: VolumeReservations,
 }
 
 // === Changes ===
