@@ -17,6 +17,7 @@ pub mod node_prefer_avoid_pods;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
+pub mod node_volume_limits;
 pub mod not_yet;
 mod placed;
 pub mod pod_topology_spread;
@@ -27,12 +28,17 @@ pub mod selector_spread;
 pub mod service_affinity;
 pub mod taint_toleration;
 mod validated;
+mod volume_claims;
+pub mod volume_restrictions;
+pub mod volume_zone;
 mod workload_of_pod;
 
 #[cfg(test)]
 mod columns_equal_objects;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod volumes_equal_objects;
 
 use plimsoll_framework::Registry;
 
@@ -54,6 +60,9 @@ pub fn registry() -> Registry {
         node_resources_balanced_allocation::NAME,
         node_resources_balanced_allocation::construct,
     );
+    registry.add(volume_restrictions::NAME, |_| Ok(volume_restrictions::extensions()));
+    registry.add(node_volume_limits::NAME, node_volume_limits::construct);
+    registry.add(volume_zone::NAME, |_| Ok(volume_zone::extensions()));
     registry.add(pod_topology_spread::NAME, pod_topology_spread::construct);
     registry.add(node_declared_features::NAME, node_declared_features::construct);
     registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
@@ -105,6 +114,9 @@ mod tests {
                 "NodeAffinity",
                 "NodePorts",
                 "NodeResourcesFit",
+                "VolumeRestrictions",
+                "NodeVolumeLimits",
+                "VolumeZone",
                 "PodTopologySpread",
                 "InterPodAffinity",
                 "NodeDeclaredFeatures"
@@ -154,6 +166,7 @@ mod tests {
             [
                 r#"reading "PreFilterNodePorts" from cycleState: not found"#,
                 r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#,
+                r#"cannot read "PreFilterVolumeRestrictions" from cycleState"#,
                 r#"reading "PreFilterPodTopologySpread" from cycleState: not found"#,
                 r#"error reading "PreFilterInterPodAffinity" from cycleState: not found"#,
                 r#"error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found"#,
@@ -197,7 +210,9 @@ mod tests {
                 "NodePorts",
                 "NodeResourcesFit",
                 "NodeUnschedulable",
-                "TaintToleration"
+                "NodeVolumeLimits",
+                "TaintToleration",
+                "VolumeZone"
             ]
         );
     }
