@@ -39,7 +39,7 @@ pub use node_set::{Iter, NodeIndex, NodeSet};
 pub use pod_queries::{PodCounts, QueryId};
 pub use pod_terms::MatchingTerm;
 pub use resource_columns::ScalarColumn;
-pub use storage::Storage;
+pub use storage::{BySize, MigratedTopology, Reach, Room, Storage, TopologyId};
 
 use domain_counts::Spot;
 use image_columns::ImageColumns;
@@ -100,14 +100,18 @@ impl Columns {
         } else {
             self.unschedulable.remove(row)
         };
+        let relabelled = self.relabel(row, &node.labels);
+        if is_new || relabelled {
+            self.storage.note_node(row);
+        }
         let changed = [
             is_new,
             schedulability_changed,
+            relabelled,
             self.resources.set_allocatable(row, &node.status.allocatable),
             self.taints.set(row, &node.spec.taints),
             self.features.set(row, &node.status.declared_features),
             self.avoided.set(row, &node.avoided_controllers),
-            self.relabel(row, &node.labels),
             self.images.set(row, &node.status.images),
         ];
         if changed.contains(&true) {
@@ -121,6 +125,7 @@ impl Columns {
             return;
         };
         self.relabel(row, &Labels::default());
+        self.storage.note_node(row);
         self.nodes.remove(row);
         self.node_count -= 1;
         if self.has_pods(row) {

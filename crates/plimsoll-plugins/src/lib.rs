@@ -3,6 +3,7 @@
 //! What a plugin decides, its messages and its arithmetic are kube-scheduler 1.36's; each module says where it differs.
 //! Plugins that are not there yet stand in [`not_yet`]: they turn away the pods that need them and say so.
 
+mod broken_line;
 pub mod default_binder;
 pub mod default_preemption;
 pub mod image_locality;
@@ -27,6 +28,7 @@ pub mod selector_spread;
 pub mod service_affinity;
 pub mod taint_toleration;
 mod validated;
+pub mod volume_binding;
 mod workload_of_pod;
 
 #[cfg(test)]
@@ -58,6 +60,7 @@ pub fn registry() -> Registry {
     registry.add(node_declared_features::NAME, node_declared_features::construct);
     registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
+    registry.add(volume_binding::NAME, volume_binding::construct);
     registry.add(default_preemption::NAME, default_preemption::construct);
     registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));
     not_yet::add_to(&mut registry);
