@@ -29,7 +29,6 @@ mod storage;
 mod sum_column;
 #[cfg(test)]
 mod tests;
-mod volume_reservations;
 mod workload_selectors;
 
 pub use domain_counts::DomainCounts;
@@ -50,7 +49,6 @@ use pod_columns::PodColumns;
 use port_columns::PortColumns;
 use resource_columns::ResourceColumns;
 use rows::Rows;
-use volume_reservations::VolumeReservations;
 use workload_selectors::WorkloadSelectors;
 
 /// Hashed with a fixed seed, so that one sequence of changes always gives the same columns.
@@ -79,7 +77,6 @@ pub struct Columns {
     pods: PodColumns,
     workloads: WorkloadSelectors,
     storage: Storage,
-    volume_reservations: VolumeReservations,
 }
 
 // === Changes ===

@@ -1,0 +1,113 @@
+use plimsoll_framework::{Action, EventObjects, EventResource, QueueingHint};
+use plimsoll_model::storage::{StorageObject, TopologySelectorTerm};
+use plimsoll_model::testing::{claim, csi_driver, csi_node, node, pod, storage_capacity, storage_class, volume};
+use plimsoll_model::{Pod, VolumeKind};
+
+use super::super::construct;
+use crate::fixture::{Listener, made};
+
+fn waiting_pod() -> Pod {
+    pod("p")
+        .claim("data")
+        .volume(VolumeKind::Ephemeral { volume: "tmp".into() })
+        .volume(VolumeKind::Csi { driver: "driver".into() })
+        .build()
+}
+
+fn hint(old: Option<StorageObject>, new: Option<StorageObject>) -> QueueingHint {
+    let object = new.as_ref().or(old.as_ref()).unwrap();
+    let resource = EventResource::from(object.kind());
+    let action = if old.is_none() { Action::ADD } else { Action::UPDATE };
+    let listener = Listener::of(&made(construct));
+    listener.hint_of(resource, action, &waiting_pod(), &EventObjects::Storage { old, new })
+}
+
+#[test]
+fn events_wake_pods_as_kube_schedulers_hints_say() {
+    let room = |size: Option<i64>, largest: Option<i64>| {
+        let room = storage_capacity("room", "class").with(|room| {
+            room.capacity = size;
+            room.maximum_volume_size = largest;
+        });
+        Some(room.object())
+    };
+    let driver = |name: &str, tells: bool| {
+        Some(csi_driver(name).with(|driver| driver.storage_capacity = tells).object())
+    };
+    let class = |zone: &'static str| {
+        let term = TopologySelectorTerm {
+            expressions: vec![("zone".into(), vec![zone.into()])],
+        };
+        Some(storage_class("c").with(|class| class.allowed_topologies = vec![term]).object())
+    };
+    let other_class = || class("a").map(|_| storage_class("c").resource_version(2).object());
+    let moved = |plugins: &[&'static str]| {
+        let plugins = plugins.iter().map(|plugin| (*plugin).into()).collect();
+        Some(csi_node("n").with(|node| node.migrated_plugins = plugins).object())
+    };
+    let object = |builder: StorageObject| Some(builder);
+    let cases = [
+        ("a new class", None, class("a"), true),
+        ("another topology", class("a"), class("b"), true),
+        ("any topology", class("a"), other_class(), true),
+        ("the same topology", class("a"), class("a"), false),
+        ("a new claim", None, object(claim("data").object()), true),
+        (
+            "a changed claim",
+            object(claim("data").object()),
+            object(claim("data").object()),
+            true,
+        ),
+        ("a claim made for the pod", None, object(claim("p-tmp").object()), true),
+        ("another claim", None, object(claim("other").object()), false),
+        (
+            "a claim elsewhere",
+            None,
+            object(claim("data").namespace("other").object()),
+            false,
+        ),
+        ("a new volume", None, object(volume("v").object()), true),
+        (
+            "a changed volume",
+            object(volume("v").object()),
+            object(volume("v").object()),
+            true,
+        ),
+        ("a new node of drivers", None, moved(&[]), true),
+        ("a plugin has moved", moved(&[]), moved(&["kubernetes.io/gce-pd"]), true),
+        ("nothing has moved", moved(&["x"]), moved(&["x"]), false),
+        ("a driver that stops telling", driver("driver", true), driver("driver", false), true),
+        ("a driver that starts telling", driver("driver", false), driver("driver", true), false),
+        ("another driver", driver("other", true), driver("other", false), false),
+        ("new room", None, room(None, None), true),
+        ("more room", room(Some(1), None), room(Some(2), None), true),
+        ("room at last", room(None, None), room(Some(1), None), true),
+        ("the same room", room(Some(2), None), room(Some(2), None), false),
+        ("less room", room(Some(2), None), room(Some(1), None), false),
+        ("more room for no larger volume", room(Some(2), Some(1)), room(Some(3), Some(1)), false),
+    ];
+    for (what, old, new, queue) in cases {
+        assert_eq!(hint(old, new), QueueingHint::queue_if(queue), "{what}");
+    }
+}
+
+#[test]
+fn nodes_that_come_and_labels_that_change_wake_every_pod_and_what_goes_none() {
+    let listener = Listener::of(&made(construct));
+    let nodes = EventObjects::Node {
+        old: None,
+        new: Some(std::sync::Arc::new(node("n").build())),
+    };
+    let hint = |resource, action, objects: &EventObjects| listener.hint_of(resource, action, &waiting_pod(), objects);
+    assert_eq!(hint(EventResource::Node, Action::ADD, &nodes), QueueingHint::Queue);
+    assert_eq!(hint(EventResource::Node, Action::UPDATE_NODE_LABEL, &nodes), QueueingHint::Queue);
+    assert_eq!(hint(EventResource::Node, Action::UPDATE_NODE_CONDITION, &nodes), QueueingHint::Skip);
+    for resource in [
+        EventResource::PersistentVolume,
+        EventResource::PersistentVolumeClaim,
+        EventResource::StorageClass,
+    ] {
+        assert_eq!(hint(resource, Action::DELETE, &EventObjects::None), QueueingHint::Skip);
+    }
+    assert_eq!(hint(EventResource::CsiDriver, Action::ADD, &EventObjects::None), QueueingHint::Skip);
+}
