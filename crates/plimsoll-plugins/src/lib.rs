@@ -108,6 +108,7 @@ mod tests {
                 "NodeAffinity",
                 "NodePorts",
                 "NodeResourcesFit",
+                "VolumeBinding",
                 "PodTopologySpread",
                 "InterPodAffinity",
                 "NodeDeclaredFeatures"
@@ -124,6 +125,7 @@ mod tests {
                 ("TaintToleration", 3),
                 ("NodeAffinity", 2),
                 ("NodeResourcesFit", 1),
+                ("VolumeBinding", 1),
                 ("PodTopologySpread", 2),
                 ("InterPodAffinity", 2),
                 ("NodeResourcesBalancedAllocation", 1),
@@ -157,6 +159,7 @@ mod tests {
             [
                 r#"reading "PreFilterNodePorts" from cycleState: not found"#,
                 r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#,
+                "not found",
                 r#"reading "PreFilterPodTopologySpread" from cycleState: not found"#,
                 r#"error reading "PreFilterInterPodAffinity" from cycleState: not found"#,
                 r#"error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found"#,
@@ -200,7 +203,8 @@ mod tests {
                 "NodePorts",
                 "NodeResourcesFit",
                 "NodeUnschedulable",
-                "TaintToleration"
+                "TaintToleration",
+                "VolumeBinding"
             ]
         );
     }

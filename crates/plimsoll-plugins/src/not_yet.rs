@@ -50,7 +50,7 @@ struct Placeholder {
     need: Option<fn(&Pod) -> Option<&'static str>>,
 }
 
-const PLACEHOLDERS: [Placeholder; 8] = [
+const PLACEHOLDERS: [Placeholder; 7] = [
     Placeholder {
         missing: Missing {
             plugin: "VolumeRestrictions",
@@ -64,13 +64,6 @@ const PLACEHOLDERS: [Placeholder; 8] = [
             what: "pods with volume claims or with in-tree volumes of cloud providers are not placed",
         },
         need: Some(|pod| volume_claims(pod).or_else(|| limited_volumes(pod))),
-    },
-    Placeholder {
-        missing: Missing {
-            plugin: "VolumeBinding",
-            what: "pods with volume claims are not placed",
-        },
-        need: Some(volume_claims),
     },
     Placeholder {
         missing: Missing {
@@ -283,7 +276,6 @@ mod tests {
         let claims: &[_] = &[
             ("VolumeRestrictions", CLAIMS),
             ("NodeVolumeLimits", CLAIMS),
-            ("VolumeBinding", CLAIMS),
             ("VolumeZone", CLAIMS),
         ];
         let both: &[_] = &[("VolumeRestrictions", DISKS), ("NodeVolumeLimits", LIMITED)];
@@ -380,8 +372,6 @@ mod tests {
                 true,
             ),
             ("NodeVolumeLimits", EventResource::Node, Action::ADD, false),
-            ("VolumeBinding", EventResource::StorageClass, Action::UPDATE, true),
-            ("VolumeBinding", EventResource::CsiDriver, Action::ADD, false),
             ("VolumeZone", EventResource::PersistentVolume, Action::UPDATE, true),
             ("VolumeZone", EventResource::StorageClass, Action::UPDATE, false),
             ("DynamicResources", EventResource::ResourceSlice, Action::ADD, true),

@@ -79,7 +79,11 @@ fn labels_of(volume: &PersistentVolume, terms: &[NodeSelectorTerm]) -> (&'static
     } else {
         volume.labels.get(ZONE).is_none() && volume.labels.get(BETA_ZONE).is_some()
     };
-    if is_beta { (BETA_ZONE, BETA_REGION) } else { (ZONE, REGION) }
+    if is_beta {
+        (BETA_ZONE, BETA_REGION)
+    } else {
+        (ZONE, REGION)
+    }
 }
 
 fn has_values(terms: &[NodeSelectorTerm], key: &str) -> bool {

@@ -111,7 +111,10 @@ mod tests {
             (Some(vec![zone("b")]), false),
             (Some(vec![zone("b"), zone("a")]), true),
             (Some(vec![term(&[], &["elsewhere"])]), true),
-            (Some(vec![term(&[("zone", Operator::In, &["b"])], &["elsewhere"])]), false),
+            (
+                Some(vec![term(&[("zone", Operator::In, &["b"])], &["elsewhere"])]),
+                false,
+            ),
             (Some(vec![term(&[("zone", Operator::In, &[])], &[])]), false),
             (Some(vec![term(&[("rack", Operator::DoesNotExist, &[])], &[])]), true),
         ];

@@ -32,7 +32,9 @@ fn only_node(claim: &PersistentVolumeClaim, columns: &Columns) -> Option<Compact
         reference.is_some_and(|reference| reference.uid.as_ref() == Some(&claim.uid))
     })?;
     let mut reached = NodeSet::new();
-    columns.reach(storage.topology_of(&volume.name.name)?).add_to(&mut reached);
+    columns
+        .reach(storage.topology_of(&volume.name.name)?)
+        .add_to(&mut reached);
     let mut nodes = reached.iter();
     let node = nodes.next()?;
     nodes.next().is_none().then(|| columns.name(node).into())

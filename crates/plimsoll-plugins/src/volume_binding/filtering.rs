@@ -107,7 +107,11 @@ impl Rejected {
         let matcher = Matcher::new(columns, delayed.unselected.clone(), delayed.node())?;
         for (unmatched, nodes) in by_unmatched(&matcher, &left) {
             let unmatched = matcher.claims().zip(&unmatched).filter(|(_, unmatched)| **unmatched);
-            let to_make = delayed.selected.iter().copied().chain(unmatched.map(|(claim, _)| claim));
+            let to_make = delayed
+                .selected
+                .iter()
+                .copied()
+                .chain(unmatched.map(|(claim, _)| claim));
             self.judge_provisioning(columns, to_make, nodes)?;
         }
         Ok(())
@@ -134,11 +138,19 @@ impl Rejected {
 fn by_unmatched(matcher: &Matcher<'_>, nodes: &NodeSet) -> Vec<(SmallVec<[bool; 4]>, NodeSet)> {
     let mut patterns: Vec<(SmallVec<[bool; 4]>, NodeSet)> = Vec::new();
     matcher.for_each_group(nodes, |group, choice| {
-        let same = |pattern: &[bool]| pattern.iter().zip(choice).all(|(unmatched, chosen)| *unmatched == chosen.is_none());
-        let at = patterns.iter().position(|(pattern, _)| same(pattern)).unwrap_or_else(|| {
-            patterns.push((choice.iter().map(Option::is_none).collect(), NodeSet::new()));
-            patterns.len() - 1
-        });
+        let same = |pattern: &[bool]| {
+            pattern
+                .iter()
+                .zip(choice)
+                .all(|(unmatched, chosen)| *unmatched == chosen.is_none())
+        };
+        let at = patterns
+            .iter()
+            .position(|(pattern, _)| same(pattern))
+            .unwrap_or_else(|| {
+                patterns.push((choice.iter().map(Option::is_none).collect(), NodeSet::new()));
+                patterns.len() - 1
+            });
         group.add_to(&mut patterns[at].1);
     });
     patterns

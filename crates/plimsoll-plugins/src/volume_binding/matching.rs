@@ -159,7 +159,9 @@ impl<'a> Matcher<'a> {
                     let is_left = |volume: &&Arc<PersistentVolume>| {
                         !choice.iter().flatten().any(|taken| Arc::ptr_eq(taken, volume))
                     };
-                    let left = on.iter().filter_map(|position| first.get(*position)?.iter().copied().find(is_left));
+                    let left = on
+                        .iter()
+                        .filter_map(|position| first.get(*position)?.iter().copied().find(is_left));
                     left.min_by_key(|volume| (volume.capacity.unwrap_or(0), &volume.name.name))
                 }
             };
@@ -237,7 +239,8 @@ fn may_be_had(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool 
     volume.class == claim.class
         && volume.capacity.unwrap_or(0) >= claim.requested.unwrap_or(0)
         && volume.volume_mode.unwrap_or_default() == claim.volume_mode.unwrap_or_default()
-        && volume.attributes_class.as_deref().unwrap_or_default() == claim.attributes_class.as_deref().unwrap_or_default()
+        && volume.attributes_class.as_deref().unwrap_or_default()
+            == claim.attributes_class.as_deref().unwrap_or_default()
         && !volume.deleting
 }
 
@@ -245,5 +248,8 @@ fn may_be_had(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool 
 fn suits(volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     may_be_had(volume, claim)
         && volume.access_modes.contains(claim.access_modes)
-        && claim.selector.as_ref().is_none_or(|selector| selector.matches(&volume.labels))
+        && claim
+            .selector
+            .as_ref()
+            .is_none_or(|selector| selector.matches(&volume.labels))
 }

@@ -7,9 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_framework::{
-    CycleContext, CycleState, PreBind, PreBindInput, PreBindOutcome, PreBindStep, VolumeStage,
-};
+use plimsoll_framework::{CycleContext, CycleState, PreBind, PreBindInput, PreBindOutcome, PreBindStep, VolumeStage};
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::storage::{PersistentVolume, PersistentVolumeClaim, VolumeWrite, VolumeWritten};
 use plimsoll_model::{Moment, Pod, ResourceVersion};
@@ -56,13 +54,7 @@ impl PreBind for VolumeBinding {
         }
     }
 
-    fn step(
-        &self,
-        cycle: CycleContext<'_>,
-        state: &mut CycleState,
-        node: &str,
-        input: PreBindInput,
-    ) -> PreBindStep {
+    fn step(&self, cycle: CycleContext<'_>, state: &mut CycleState, node: &str, input: PreBindInput) -> PreBindStep {
         let Some(binding) = state.get_mut::<Binding>() else {
             return PreBindStep::Done;
         };
@@ -138,7 +130,9 @@ impl Stepping<'_> {
         let at = binding.written.len();
         match bindings.get(at) {
             Some((volume, claim)) => Some(self.binding_of(volume, claim)),
-            None => provisions.get(at - bindings.len()).map(|claim| self.provision_of(claim)),
+            None => provisions
+                .get(at - bindings.len())
+                .map(|claim| self.provision_of(claim)),
         }
     }
 
@@ -160,7 +154,10 @@ impl Stepping<'_> {
         // What has become of the volume since, other than its claim, does not matter; whose it is does.
         let still_free = (reference.is_none() || is_of_claim) && !told.deleting;
         let seen = if still_free { told } else { chosen };
-        let claim_seen = storage.claim(&claim.name).filter(|told| told.uid == claim.uid).unwrap_or(claim);
+        let claim_seen = storage
+            .claim(&claim.name)
+            .filter(|told| told.uid == claim.uid)
+            .unwrap_or(claim);
         Ok(VolumeWrite::BindVolume {
             volume: seen.name.name.clone(),
             uid: seen.uid.clone(),
@@ -231,7 +228,9 @@ impl Stepping<'_> {
     /// Whether every claim that something was written for is bound, in the objects as the API server has them.
     fn find(&self, binding: &Binding) -> Found {
         let columns = self.columns();
-        let node = columns.index_of(self.node).filter(|node| columns.nodes().contains(*node));
+        let node = columns
+            .index_of(self.node)
+            .filter(|node| columns.nodes().contains(*node));
         let Some(node) = node else {
             return Found::Failed(format!("failed to get node {0:?}: node {0:?} not found", self.node));
         };
@@ -242,7 +241,9 @@ impl Stepping<'_> {
         let claims = provisions.iter().zip(claims);
         let claims = claims.map(|(claim, written)| self.find_provisioned(claim, *written, node));
         let mut found = volumes.chain(claims);
-        found.find(|found| !matches!(found, Found::AllBound)).unwrap_or(Found::AllBound)
+        found
+            .find(|found| !matches!(found, Found::AllBound))
+            .unwrap_or(Found::AllBound)
     }
 
     fn find_bound(
@@ -259,7 +260,9 @@ impl Stepping<'_> {
         };
         let Some(claim) = storage.claim(&claim.name) else {
             let name = claim.name.to_string();
-            return Found::Failed(format!("failed to check binding: persistentvolumeclaims {name:?} not found"));
+            return Found::Failed(format!(
+                "failed to check binding: persistentvolumeclaims {name:?} not found"
+            ));
         };
         if volume.resource_version < written {
             return Found::NotYet;
@@ -279,7 +282,9 @@ impl Stepping<'_> {
         let storage = self.columns().storage();
         let Some(claim) = storage.claim(&claim.name) else {
             let name = claim.name.to_string();
-            return Found::Failed(format!("failed to check provisioning pvc: persistentvolumeclaims {name:?} not found"));
+            return Found::Failed(format!(
+                "failed to check provisioning pvc: persistentvolumeclaims {name:?} not found"
+            ));
         };
         if claim.resource_version < written {
             return Found::NotYet;

@@ -1,4 +1,6 @@
-use plimsoll_framework::{Action, ClusterEvent, EnqueueExtensions, EventObjects, EventResource, ObjectChange, QueueingHint};
+use plimsoll_framework::{
+    Action, ClusterEvent, EnqueueExtensions, EventObjects, EventResource, ObjectChange, QueueingHint,
+};
 use plimsoll_model::storage::{CsiDriver, CsiNode, CsiStorageCapacity, PersistentVolumeClaim, StorageClass};
 use plimsoll_model::{Pod, VolumeKind};
 
@@ -18,7 +20,9 @@ impl EnqueueExtensions for VolumeBinding {
             (EventResource::CsiStorageCapacity, changed),
         ];
         let events = events.into_iter();
-        events.map(|(resource, action)| ClusterEvent::new(resource, action)).collect()
+        events
+            .map(|(resource, action)| ClusterEvent::new(resource, action))
+            .collect()
     }
 
     fn reads_labels(&self) -> bool {
@@ -26,7 +30,9 @@ impl EnqueueExtensions for VolumeBinding {
     }
 
     fn may_help_some_pod(&self, _: ClusterEvent, _: ClusterEvent, objects: &EventObjects) -> bool {
-        class_may_help(objects.class()) && node_may_help(objects.csi_node()) && room_may_help(objects.storage_capacity())
+        class_may_help(objects.class())
+            && node_may_help(objects.csi_node())
+            && room_may_help(objects.storage_capacity())
     }
 
     fn queueing_hint(
@@ -63,9 +69,7 @@ fn node_may_help(change: Option<ObjectChange<'_, CsiNode>>) -> bool {
 fn room_may_help(change: Option<ObjectChange<'_, CsiStorageCapacity>>) -> bool {
     let limit = |capacity: &CsiStorageCapacity| capacity.maximum_volume_size.or(capacity.capacity);
     change.is_none_or(|change| match change {
-        ObjectChange::Updated { old, new } => {
-            limit(new).is_some_and(|new| limit(old).is_none_or(|old| new > old))
-        }
+        ObjectChange::Updated { old, new } => limit(new).is_some_and(|new| limit(old).is_none_or(|old| new > old)),
         ObjectChange::Added(_) | ObjectChange::Deleted(_) => true,
     })
 }

@@ -28,7 +28,9 @@ impl Decided {
             return Ok(decided);
         }
         let matcher = Matcher::new(columns, delayed.unselected, Some(node))?;
-        matcher.for_each_group(&[node].into_iter().collect(), |_, choice| decided.take(&matcher, choice));
+        matcher.for_each_group(&[node].into_iter().collect(), |_, choice| {
+            decided.take(&matcher, choice)
+        });
         Ok(decided)
     }
 

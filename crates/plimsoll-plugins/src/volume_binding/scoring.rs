@@ -99,7 +99,11 @@ fn fill(
         for node in &group_nodes {
             column[node.as_usize()] = static_score.unwrap_or_else(|| {
                 let unmatched = matcher.claims().zip(choice).filter(|(_, chosen)| chosen.is_none());
-                let to_make = delayed.selected.iter().copied().chain(unmatched.map(|(claim, _)| claim));
+                let to_make = delayed
+                    .selected
+                    .iter()
+                    .copied()
+                    .chain(unmatched.map(|(claim, _)| claim));
                 mean(shape, &rooms.of_node(to_make, node))
             });
         }

@@ -5,19 +5,17 @@ use plimsoll_framework::{
     Code, CycleContext, CycleState, Extensions, PreFilterOutcome, Resolvability, Status, Verdicts,
 };
 use plimsoll_model::columns::Columns;
-use plimsoll_model::storage::{
-    AccessModes, ClaimPhase, StorageObject, TopologySelectorTerm, VolumeBindingMode, VolumePhase, VolumeReservation,
-    VolumeSource,
-};
+use plimsoll_model::storage::{ClaimPhase, StorageObject, VolumeBindingMode, VolumeReservation, VolumeSource};
 use plimsoll_model::testing::{
-    ClaimBuilder, VolumeBuilder, claim, csi_driver, csi_node, node, pod, storage_capacity, storage_class, volume,
+    ClaimBuilder, VolumeBuilder, claim, csi_driver, csi_node, node, pod, storage_class, volume,
 };
-use plimsoll_model::{LabelSelector, Moment, ObjectName, Operator, Pod, Requirement, Uid, VolumeKind};
+use plimsoll_model::{Moment, Pod, Uid, VolumeKind};
 
 use super::{BIND_CONFLICT, NAME, NODE_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING, construct};
 use crate::fixture::{made, made_with};
 
 mod adopting;
+mod matching;
 mod naive;
 mod pre_binding;
 mod queueing_hint;
@@ -93,7 +91,10 @@ impl World {
             assert!(!rejected || verdict.resolvability() == Resolvability::Unresolvable);
             let code = if rejected { verdict.code().0 } else { 0 };
             let texts = super::REASONS.iter().filter(|(bit, _)| code & bit != 0);
-            (self.columns.name(node).to_owned(), texts.map(|(_, text)| *text).collect())
+            (
+                self.columns.name(node).to_owned(),
+                texts.map(|(_, text)| *text).collect(),
+            )
         };
         Ok(self.columns.nodes().iter().map(of_node).collect())
     }
@@ -101,14 +102,21 @@ impl World {
     /// The nodes that can take the pod.
     fn feasible(&mut self, pod: &Pod) -> Vec<String> {
         let filtered = self.filter(pod).unwrap().into_iter();
-        filtered.filter(|(_, reasons)| reasons.is_empty()).map(|(node, _)| node).collect()
+        filtered
+            .filter(|(_, reasons)| reasons.is_empty())
+            .map(|(node, _)| node)
+            .collect()
     }
 
     /// What the pod reserves on a node.
     pub(super) fn reserve(&mut self, pod: &Pod, node: &str) -> VolumeReservation {
         let (plugin, mut state) = (made(construct), CycleState::new());
         self.pre_filter(&plugin, pod, &mut state);
-        let reserved = plugin.reserve.as_ref().unwrap().reserve(self.cycle(pod), &mut state, node);
+        let reserved = plugin
+            .reserve
+            .as_ref()
+            .unwrap()
+            .reserve(self.cycle(pod), &mut state, node);
         reserved.unwrap();
         state.take_reservation().unwrap_or_default()
     }
@@ -171,7 +179,12 @@ fn claims_that_cannot_be_used_stop_the_pod_with_kube_schedulers_words() {
             None,
         ),
         (
-            vec![claim("data").bound("gone").with(|claim| claim.phase = ClaimPhase::Lost).object()],
+            vec![
+                claim("data")
+                    .bound("gone")
+                    .with(|claim| claim.phase = ClaimPhase::Lost)
+                    .object(),
+            ],
             user(&["data"]),
             Some((
                 unresolvable,
@@ -275,174 +288,10 @@ fn an_in_tree_volume_is_reached_in_its_drivers_terms_where_its_plugin_has_moved(
     assert_eq!(world.feasible(&user(&["data"])).len(), 5);
     world.set(moved("new").object());
     let error = world.filter(&user(&["data"])).unwrap_err();
-    assert!(error.starts_with("could not translate pv: failed to get region from zones: "), "{error}");
-}
-
-#[test]
-fn a_waiting_claim_gets_the_smallest_volume_that_suits_it() {
-    let mut world = World::new([
-        waiting("data").requested("2Gi").object(),
-        local("small", "a1").capacity("1Gi").object(),
-        local("large", "a1").capacity("9Gi").object(),
-        local("right", "a1").capacity("3Gi").object(),
-        local("same", "a1").capacity("3Gi").object(),
-        local("other-class", "a1").class("made").capacity("2Gi").object(),
-        local("block", "a1").capacity("2Gi").block().object(),
-        local("shared", "a1").capacity("2Gi").access(AccessModes::READ_ONLY_MANY).object(),
-        local("pending", "a1").capacity("2Gi").phase(VolumePhase::Pending).object(),
-        local("going", "a1").capacity("2Gi").with(|volume| volume.deleting = true).object(),
-        local("special", "a1").capacity("2Gi").with(|volume| volume.attributes_class = Some("gold".into())).object(),
-        local("taken", "a1").capacity("2Gi").kept_for("another").object(),
-        local("elsewhere", "b1").capacity("2Gi").object(),
-    ]);
-    let pod = user(&["data"]);
-    let filtered = world.filter(&pod).unwrap();
-    assert_eq!(filtered["a2"], [BIND_CONFLICT]);
-    assert_eq!(world.feasible(&pod), ["a1", "b1"]);
-    let chosen = |world: &mut World, node: &str| world.reserve(&pod, node).volumes[0].0.to_string();
-    assert_eq!(chosen(&mut world, "a1"), "right");
-    assert_eq!(chosen(&mut world, "b1"), "elsewhere");
-    let selector = LabelSelector {
-        match_expressions: vec![Requirement::new("disk", Operator::Exists, Vec::<String>::new())],
-        ..LabelSelector::default()
-    };
-    world.set(waiting("data").requested("2Gi").selector(selector).object());
-    assert_eq!(world.feasible(&pod), Vec::<String>::new());
-    world.set(local("labelled", "a1").capacity("5Gi").label("disk", "ssd").object());
-    assert_eq!(chosen(&mut world, "a1"), "labelled");
-}
-
-#[test]
-fn a_selector_that_cannot_be_parsed_ends_the_attempt() {
-    let selector = LabelSelector {
-        match_expressions: vec![Requirement::new("disk", Operator::In, Vec::<String>::new())],
-        ..LabelSelector::default()
-    };
-    let mut world = World::new([waiting("data").selector(selector).object(), local("v", "a1").object()]);
-    assert_eq!(
-        world.filter(&user(&["data"])).unwrap_err(),
-        "error creating internal label selector for claim: default/data: values: Invalid value: null: for 'in', \
-         'notin' operators, values set can't be empty"
+    assert!(
+        error.starts_with("could not translate pv: failed to get region from zones: "),
+        "{error}"
     );
-}
-
-#[test]
-fn small_claims_choose_first_and_no_volume_is_chosen_twice() {
-    let mut world = World::new([
-        waiting("large").requested("4Gi").object(),
-        waiting("small").requested("1Gi").object(),
-        local("v4", "a1").capacity("4Gi").object(),
-        local("v5", "a1").capacity("5Gi").object(),
-        local("w5", "a2").capacity("5Gi").object(),
-    ]);
-    let pod = user(&["large", "small"]);
-    assert_eq!(world.feasible(&pod), ["a1"]);
-    let name = |name: &str| ObjectName::new("default", name);
-    assert_eq!(
-        world.reserve(&pod, "a1").volumes,
-        [("v4".into(), name("small")), ("v5".into(), name("large"))]
-    );
-}
-
-#[test]
-fn a_volume_that_is_kept_for_the_claim_is_the_only_one_that_it_takes() {
-    let mut world = World::new([
-        waiting("data").requested("2Gi").object(),
-        local("kept", "a1").capacity("9Gi").phase(VolumePhase::Pending).kept_for("data").object(),
-        local("right", "a1").capacity("2Gi").object(),
-        local("better", "a2").capacity("2Gi").object(),
-    ]);
-    let pod = user(&["data"]);
-    assert_eq!(world.feasible(&pod), ["a1"]);
-    assert_eq!(world.reserve(&pod, "a1").volumes[0].0, "kept");
-    // Too small to be had: as if it were not there.
-    world.set(local("kept", "a1").capacity("1Gi").kept_for("data").object());
-    assert_eq!(world.feasible(&pod), ["a1", "a2"]);
-    assert_eq!(world.reserve(&pod, "a1").volumes[0].0, "right");
-}
-
-#[test]
-fn what_another_pod_has_reserved_is_not_to_be_had() {
-    let mut world = World::new([
-        waiting("data").object(),
-        waiting("other").object(),
-        local("v", "a1").object(),
-    ]);
-    let reservation = world.reserve(&user(&["other"]), "a1");
-    world.columns.reserve_volumes(&Uid::from("first"), &reservation);
-    assert_eq!(world.feasible(&user(&["data"])), Vec::<String>::new());
-    // A pod that shares the claim has the volume with it.
-    assert_eq!(world.feasible(&user(&["other"])), ["a1"]);
-    assert_eq!(world.reserve(&user(&["other"]), "a1"), reservation);
-    world.columns.unreserve_volumes(&Uid::from("first"));
-    assert_eq!(world.feasible(&user(&["data"])), ["a1"]);
-}
-
-#[test]
-fn what_finds_no_volume_is_made_where_the_class_allows_it_and_there_is_room() {
-    let in_zone = |zone: &str| LabelSelector::of_labels([("zone", zone)].into_iter().collect());
-    let mut world = World::new([claim("data").class("made").requested("2Gi").object()]);
-    let pod = user(&["data"]);
-    assert_eq!(world.feasible(&pod), ["a1", "a2", "b1"]);
-    let class = storage_class("made").with(|class| {
-        class.binding_mode = Some(VolumeBindingMode::WaitForFirstConsumer);
-        class.provisioner = "driver".into();
-        class.allowed_topologies = vec![TopologySelectorTerm {
-            expressions: vec![("host".into(), vec!["a1".into(), "b1".into()])],
-        }];
-    });
-    world.set(class.object());
-    assert_eq!(world.filter(&pod).unwrap()["a2"], [BIND_CONFLICT]);
-    assert_eq!(world.feasible(&pod), ["a1", "b1"]);
-    world.set(csi_driver("driver").with(|driver| driver.storage_capacity = true).object());
-    let filtered = world.filter(&pod).unwrap();
-    assert_eq!(filtered["a1"], [NOT_ENOUGH_SPACE]);
-    assert_eq!(filtered["a2"], [BIND_CONFLICT]);
-    let room = |name: &str, zone: &str, capacity: i64, largest: Option<i64>| {
-        storage_capacity(name, "made").with(|room| {
-            room.node_topology = Some(in_zone(zone));
-            room.capacity = Some(capacity << 30);
-            room.maximum_volume_size = largest.map(|largest| largest << 30);
-        })
-    };
-    world.set(room("a", "a", 9, Some(1)).object());
-    world.set(room("b", "b", 2, None).object());
-    assert_eq!(world.feasible(&pod), ["b1"]);
-    let reservation = world.reserve(&pod, "b1");
-    assert_eq!(reservation.provisioned, [ObjectName::new("default", "data")]);
-    assert_eq!((reservation.node.as_str(), reservation.volumes.len()), ("b1", 0));
-    // Without a size there is nothing to compare.
-    world.set(claim("data").class("made").with(|claim| claim.requested = None).object());
-    assert_eq!(world.feasible(&pod), ["a1", "b1"]);
-}
-
-#[test]
-fn a_claim_whose_node_is_chosen_goes_there_and_takes_no_volume_that_is_there() {
-    let mut world = World::new([
-        claim("data").class("made").selected_node("a2").object(),
-        local("v", "a2").class("made").object(),
-        claim("more").class("made").object(),
-    ]);
-    assert_eq!(world.filter(&user(&["data"])).unwrap()["a1"], [BIND_CONFLICT]);
-    assert_eq!(world.feasible(&user(&["data"])), ["a2"]);
-    let reservation = world.reserve(&user(&["data"]), "a2");
-    assert_eq!((reservation.volumes.len(), reservation.provisioned.len()), (0, 1));
-    world.columns.reserve_volumes(&Uid::from("first"), &world.reserve(&user(&["more"]), "a1"));
-    assert_eq!(world.feasible(&user(&["more"])), ["a1"]);
-    assert_eq!(world.feasible(&user(&["data", "more"])), Vec::<String>::new());
-    world.set(claim("data").class("made").selected_node("nowhere").object());
-    assert_eq!(world.feasible(&user(&["data"])), Vec::<String>::new());
-}
-
-#[test]
-fn a_claim_that_is_mounted_twice_gets_one_volume() {
-    let mut world = World::new([
-        waiting("data").object(),
-        local("v", "a1").object(),
-        local("w", "a1").object(),
-    ]);
-    let reservation = world.reserve(&user(&["data", "data"]), "a1");
-    assert_eq!(reservation.volumes, [("v".into(), ObjectName::new("default", "data"))]);
 }
 
 #[test]
@@ -453,7 +302,9 @@ fn reasons_add_up_in_kube_schedulers_order() {
         claim("gone").bound("w").object(),
         waiting("data").object(),
         claim("made").class("made").object(),
-        csi_driver("driver").with(|driver| driver.storage_capacity = true).object(),
+        csi_driver("driver")
+            .with(|driver| driver.storage_capacity = true)
+            .object(),
     ]);
     let filtered = world.filter(&user(&["bound", "data"])).unwrap();
     assert_eq!(filtered["a1"], [BIND_CONFLICT]);
@@ -487,7 +338,10 @@ fn arguments_are_checked() {
     let made = |args| made_with(construct, Some(&PluginArgs::VolumeBinding(args)), &gates);
     assert!(made(args(0)).is_ok());
     let error = made(args(-1)).unwrap_err();
-    assert!(error.contains("invalid BindTimeoutSeconds, should not be a negative value"), "{error}");
+    assert!(
+        error.contains("invalid BindTimeoutSeconds, should not be a negative value"),
+        "{error}"
+    );
     let other = PluginArgs::NodeAffinity(plimsoll_config::NodeAffinityArgs::default());
     assert_eq!(
         made_with(construct, Some(&other), &gates).unwrap_err(),

@@ -75,7 +75,10 @@ impl Columns {
         let volumes = self.storage.volumes.of_claim(claim);
         let volumes = volumes.filter_map(|volume| reservations.volumes.get(&volume.object.name.name));
         let to_be_made = reservations.provisioned.get(claim).into_iter();
-        volumes.flat_map(BTreeMap::keys).chain(to_be_made.flat_map(BTreeMap::keys)).any(|holder| holder != pod)
+        volumes
+            .flat_map(BTreeMap::keys)
+            .chain(to_be_made.flat_map(BTreeMap::keys))
+            .any(|holder| holder != pod)
     }
 
     /// What pods hold, in the order of their UIDs.

@@ -235,7 +235,8 @@ impl Objects {
 
     fn set(&mut self, object: StorageObject) {
         self.columns.set_storage(&object);
-        self.storage.insert((object.kind().as_str(), object.name().clone()), object);
+        self.storage
+            .insert((object.kind().as_str(), object.name().clone()), object);
     }
 
     fn remove(&mut self, kind: &'static str, name: &ObjectName) {
@@ -289,9 +290,7 @@ impl Objects {
             let mut free: Vec<_> = free.map(|volume| volume.name.clone()).collect();
             free.sort();
             let expected = self.volumes().filter(|volume| {
-                volume.class == class
-                    && volume.phase == VolumePhase::Available
-                    && self.claim_of(volume).is_none()
+                volume.class == class && volume.phase == VolumePhase::Available && self.claim_of(volume).is_none()
             });
             assert_eq!(free, expected.map(|volume| volume.name.clone()).collect::<Vec<_>>());
             self.check_rooms(class);
@@ -299,7 +298,9 @@ impl Objects {
         for number in 0..CLAIMS.len() {
             let name = claim_name(number);
             let kept: Vec<_> = storage.volumes_of_claim(&name).map(|volume| &volume.name).collect();
-            let expected = self.volumes().filter(|volume| self.claim_of(volume).as_ref() == Some(&name));
+            let expected = self
+                .volumes()
+                .filter(|volume| self.claim_of(volume).as_ref() == Some(&name));
             assert_eq!(kept, expected.map(|volume| &volume.name).collect::<Vec<_>>());
             if let Some(claim) = storage.claim(&name) {
                 let mut reserved = self.reservations.values();
@@ -315,7 +316,9 @@ impl Objects {
     fn check_rooms(&self, class: &str) {
         for bytes in 0..6 {
             let rooms = self.columns.storage().rooms(class, bytes);
-            let rooms: Vec<_> = rooms.map(|room| (room.capacity, rows(&self.columns.reach(room.topology)))).collect();
+            let rooms: Vec<_> = rooms
+                .map(|room| (room.capacity, rows(&self.columns.reach(room.topology))))
+                .collect();
             let mut expected: Vec<_> = self
                 .storage
                 .values()

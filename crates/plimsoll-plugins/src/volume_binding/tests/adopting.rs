@@ -1,7 +1,7 @@
+use plimsoll_model::ObjectName;
 use plimsoll_model::Uid;
 use plimsoll_model::storage::{ClaimReference, StorageObject};
 use plimsoll_model::testing::{VolumeBuilder, claim, volume};
-use plimsoll_model::ObjectName;
 
 use super::super::construct;
 use super::{World, local, user, waiting};
@@ -18,12 +18,27 @@ fn made_over(volume: VolumeBuilder, uid: Option<&str>) -> StorageObject {
 #[test]
 fn a_pod_is_taken_up_where_an_earlier_leader_has_written_for_it() {
     let cases: Vec<(&str, Vec<StorageObject>, Option<&str>)> = vec![
-        ("nothing is written", vec![waiting("data").object(), local("v", "a1").object()], None),
-        ("a node is chosen", vec![waiting("data").selected_node("a2").object()], Some("a2")),
-        ("a node that is gone", vec![waiting("data").selected_node("gone").object()], None),
+        (
+            "nothing is written",
+            vec![waiting("data").object(), local("v", "a1").object()],
+            None,
+        ),
+        (
+            "a node is chosen",
+            vec![waiting("data").selected_node("a2").object()],
+            Some("a2"),
+        ),
+        (
+            "a node that is gone",
+            vec![waiting("data").selected_node("gone").object()],
+            None,
+        ),
         (
             "the claim has its volume by now",
-            vec![claim("data").selected_node("a2").bound("v").object(), volume("v").object()],
+            vec![
+                claim("data").selected_node("a2").bound("v").object(),
+                volume("v").object(),
+            ],
             None,
         ),
         (
@@ -41,7 +56,10 @@ fn a_pod_is_taken_up_where_an_earlier_leader_has_written_for_it() {
         ),
         (
             "a volume of an earlier claim",
-            vec![waiting("data").object(), made_over(local("v", "b1"), Some("uid-of-old"))],
+            vec![
+                waiting("data").object(),
+                made_over(local("v", "b1"), Some("uid-of-old")),
+            ],
             None,
         ),
         (

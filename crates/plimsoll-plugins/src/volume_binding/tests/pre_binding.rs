@@ -1,6 +1,8 @@
 use std::time::Duration;
 
-use plimsoll_framework::{CycleContext, CycleState, Extensions, PreBindInput, PreBindOutcome, PreBindStep, VolumeStage};
+use plimsoll_framework::{
+    CycleContext, CycleState, Extensions, PreBindInput, PreBindOutcome, PreBindStep, VolumeStage,
+};
 use plimsoll_model::storage::{ClaimReference, PersistentVolume, VolumeWrite, VolumeWritten};
 use plimsoll_model::testing::{ClaimBuilder, VolumeBuilder, claim, node};
 use plimsoll_model::{Moment, ObjectName, Pod, ResourceVersion, Uid};
@@ -31,9 +33,13 @@ impl Attempt {
             state: CycleState::new(),
             now: Moment::from_nanos(1),
         };
-        attempt.world.pre_filter(&attempt.plugin, &attempt.pod, &mut attempt.state);
+        attempt
+            .world
+            .pre_filter(&attempt.plugin, &attempt.pod, &mut attempt.state);
         let reserve = attempt.plugin.reserve.as_ref().unwrap();
-        reserve.reserve(attempt.world.cycle(&attempt.pod), &mut attempt.state, node).unwrap();
+        reserve
+            .reserve(attempt.world.cycle(&attempt.pod), &mut attempt.state, node)
+            .unwrap();
         if let Some(reservation) = attempt.state.take_reservation() {
             attempt.world.columns.reserve_volumes(&attempt.pod.uid, &reservation);
         }
@@ -61,7 +67,9 @@ impl Attempt {
     }
 
     fn done(&mut self, version: u64) -> PreBindStep {
-        self.hear(PreBindInput::Written(VolumeWritten::Done(ResourceVersion::new(version))))
+        self.hear(PreBindInput::Written(VolumeWritten::Done(ResourceVersion::new(
+            version,
+        ))))
     }
 
     fn refused(&mut self, text: &str) -> PreBindStep {
@@ -135,8 +143,12 @@ fn volumes_are_written_then_claims_and_then_all_are_waited_for() {
     assert_eq!(attempt.done(10), select("more", 5, "a1"));
     let wait = attempt.wait();
     assert_eq!(attempt.done(11), wait);
-    attempt.world.set(made_over(local("v", "a1"), "data").resource_version(10).object());
-    attempt.world.set(waiting("data").bound("v").resource_version(12).object());
+    attempt
+        .world
+        .set(made_over(local("v", "a1"), "data").resource_version(10).object());
+    attempt
+        .world
+        .set(waiting("data").bound("v").resource_version(12).object());
     assert_eq!(attempt.hear(PreBindInput::Changed), wait);
     attempt.world.set(local("w", "a1").resource_version(13).object());
     let more = || to_be_made("more").selected_node("a1");
@@ -171,7 +183,9 @@ fn what_the_objects_say_already_is_not_written() {
 #[test]
 fn a_version_that_has_come_since_is_written_to_as_long_as_the_object_is_still_free() {
     let mut attempt = both();
-    attempt.world.set(local("v", "a1").label("new", "label").resource_version(20).object());
+    attempt
+        .world
+        .set(local("v", "a1").label("new", "label").resource_version(20).object());
     attempt.world.set(waiting("data").resource_version(21).object());
     assert_eq!(attempt.begin(), bind("v", 20, "data", 21, true));
     attempt.world.set(to_be_made("more").resource_version(22).object());
@@ -179,7 +193,9 @@ fn a_version_that_has_come_since_is_written_to_as_long_as_the_object_is_still_fr
 
     // The API server has the last word on what has been taken meanwhile.
     let mut attempt = both();
-    attempt.world.set(made_over(local("v", "a1"), "another").resource_version(20).object());
+    attempt
+        .world
+        .set(made_over(local("v", "a1"), "another").resource_version(20).object());
     assert_eq!(attempt.begin(), bind("v", 4, "data", 3, true));
     let conflict = r#"Operation cannot be fulfilled on persistentvolumes "v": the object has been modified"#;
     assert_eq!(attempt.refused(conflict), PreBindStep::Fail(conflict.to_owned()));
@@ -191,7 +207,10 @@ fn a_version_that_has_come_since_is_written_to_as_long_as_the_object_is_still_fr
 fn a_write_that_fails_ends_the_attempt_with_its_own_words() {
     let cases = [
         (VolumeWritten::Refused("no".to_owned()), "no"),
-        (VolumeWritten::Unknown("connection reset".to_owned()), "connection reset"),
+        (
+            VolumeWritten::Unknown("connection reset".to_owned()),
+            "connection reset",
+        ),
         (VolumeWritten::TermOver, "the term is over"),
     ];
     for (written, text) in cases {
@@ -208,7 +227,10 @@ fn of_pods_that_share_a_claim_the_one_that_is_refused_goes_on_with_what_the_othe
     let begin = || {
         let mut attempt = Attempt::new(shared(), &["data"], "a1");
         let mut reservation = attempt.world.columns.volume_reservations().next().unwrap().1.clone();
-        attempt.world.columns.reserve_volumes(&Uid::from("another"), &reservation);
+        attempt
+            .world
+            .columns
+            .reserve_volumes(&Uid::from("another"), &reservation);
         reservation.node = "a1".into();
         assert_eq!(attempt.begin(), select("data", 3, "a1"));
         attempt
@@ -219,12 +241,17 @@ fn of_pods_that_share_a_claim_the_one_that_is_refused_goes_on_with_what_the_othe
     let mut attempt = begin();
     assert_eq!(attempt.refused("conflict"), soon(&attempt));
     assert_eq!(attempt.hear(PreBindInput::Changed), soon(&attempt));
-    attempt.world.set(to_be_made("data").selected_node("a1").resource_version(4).object());
+    attempt
+        .world
+        .set(to_be_made("data").selected_node("a1").resource_version(4).object());
     assert_eq!(attempt.hear(PreBindInput::Changed), attempt.wait());
 
     let mut attempt = begin();
     attempt.refused("conflict");
-    assert_eq!(attempt.hear(PreBindInput::Due), PreBindStep::Fail("conflict".to_owned()));
+    assert_eq!(
+        attempt.hear(PreBindInput::Due),
+        PreBindStep::Fail("conflict".to_owned())
+    );
 
     let mut attempt = begin();
     attempt.world.columns.unreserve_volumes(&Uid::from("another"));
@@ -240,17 +267,16 @@ fn objects_that_are_older_than_the_own_write_say_nothing() {
     // Neither the missing reference nor the missing annotation counts: both are from before.
     assert_eq!(attempt.done(11), wait);
     attempt.world.set(local("v", "a1").resource_version(10).object());
-    assert_eq!(attempt.hear(PreBindInput::Changed), fail(r#"ClaimRef got reset for pv "v""#));
+    assert_eq!(
+        attempt.hear(PreBindInput::Changed),
+        fail(r#"ClaimRef got reset for pv "v""#)
+    );
 }
 
 #[test]
 fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
     let cases: Vec<(&str, Box<dyn Fn(&mut World)>, PreBindStep)> = vec![
-        (
-            "nothing happens",
-            Box::new(|_| {}),
-            fail("context deadline exceeded"),
-        ),
+        ("nothing happens", Box::new(|_| {}), fail("context deadline exceeded")),
         (
             "the node goes",
             Box::new(|world| world.columns.remove_node("a1")),
@@ -310,7 +336,13 @@ fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
             Box::new(|world| {
                 settle_volume(world);
                 world.set(local("w", "b1").object());
-                world.set(to_be_made("more").selected_node("a1").wants("w").resource_version(20).object());
+                world.set(
+                    to_be_made("more")
+                        .selected_node("a1")
+                        .wants("w")
+                        .resource_version(20)
+                        .object(),
+                );
             }),
             fail(r#"pv "w" node affinity doesn't match node "a1": no matching NodeSelectorTerms"#),
         ),
@@ -320,7 +352,9 @@ fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
         attempt.begin();
         attempt.done(10);
         assert_eq!(attempt.done(11), attempt.wait(), "{what}");
-        attempt.world.set(made_over(local("v", "a1"), "data").resource_version(10).object());
+        attempt
+            .world
+            .set(made_over(local("v", "a1"), "data").resource_version(10).object());
         change(&mut attempt.world);
         let step = match attempt.hear(PreBindInput::Changed) {
             PreBindStep::Wait { until } => {
@@ -343,7 +377,13 @@ fn a_volume_that_is_told_of_after_its_claim_is_waited_for() {
     attempt.begin();
     let wait = attempt.wait();
     assert_eq!(attempt.done(11), wait);
-    attempt.world.set(to_be_made("more").selected_node("a1").bound("w").resource_version(12).object());
+    attempt.world.set(
+        to_be_made("more")
+            .selected_node("a1")
+            .bound("w")
+            .resource_version(12)
+            .object(),
+    );
     assert_eq!(attempt.hear(PreBindInput::Changed), wait);
     attempt.world.set(local("w", "a1").object());
     assert_eq!(attempt.hear(PreBindInput::Changed), PreBindStep::Done);

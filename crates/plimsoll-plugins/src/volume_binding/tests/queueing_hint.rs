@@ -1,4 +1,4 @@
-use plimsoll_framework::{Action, EventObjects, EventResource, QueueingHint};
+use plimsoll_framework::{Action, EventObjects, EventResource};
 use plimsoll_model::storage::{StorageObject, TopologySelectorTerm};
 use plimsoll_model::testing::{claim, csi_driver, csi_node, node, pod, storage_capacity, storage_class, volume};
 use plimsoll_model::{Pod, VolumeKind};
@@ -10,16 +10,18 @@ fn waiting_pod() -> Pod {
     pod("p")
         .claim("data")
         .volume(VolumeKind::Ephemeral { volume: "tmp".into() })
-        .volume(VolumeKind::Csi { driver: "driver".into() })
+        .volume(VolumeKind::Csi {
+            driver: "driver".into(),
+        })
         .build()
 }
 
-fn hint(old: Option<StorageObject>, new: Option<StorageObject>) -> QueueingHint {
+fn wakes(old: Option<StorageObject>, new: Option<StorageObject>) -> bool {
     let object = new.as_ref().or(old.as_ref()).unwrap();
     let resource = EventResource::from(object.kind());
     let action = if old.is_none() { Action::ADD } else { Action::UPDATE };
     let listener = Listener::of(&made(construct));
-    listener.hint_of(resource, action, &waiting_pod(), &EventObjects::Storage { old, new })
+    listener.wakes(resource, action, &waiting_pod(), &EventObjects::Storage { old, new })
 }
 
 #[test]
@@ -31,14 +33,17 @@ fn events_wake_pods_as_kube_schedulers_hints_say() {
         });
         Some(room.object())
     };
-    let driver = |name: &str, tells: bool| {
-        Some(csi_driver(name).with(|driver| driver.storage_capacity = tells).object())
-    };
+    let driver =
+        |name: &str, tells: bool| Some(csi_driver(name).with(|driver| driver.storage_capacity = tells).object());
     let class = |zone: &'static str| {
         let term = TopologySelectorTerm {
             expressions: vec![("zone".into(), vec![zone.into()])],
         };
-        Some(storage_class("c").with(|class| class.allowed_topologies = vec![term]).object())
+        Some(
+            storage_class("c")
+                .with(|class| class.allowed_topologies = vec![term])
+                .object(),
+        )
     };
     let other_class = || class("a").map(|_| storage_class("c").resource_version(2).object());
     let moved = |plugins: &[&'static str]| {
@@ -76,18 +81,33 @@ fn events_wake_pods_as_kube_schedulers_hints_say() {
         ("a new node of drivers", None, moved(&[]), true),
         ("a plugin has moved", moved(&[]), moved(&["kubernetes.io/gce-pd"]), true),
         ("nothing has moved", moved(&["x"]), moved(&["x"]), false),
-        ("a driver that stops telling", driver("driver", true), driver("driver", false), true),
-        ("a driver that starts telling", driver("driver", false), driver("driver", true), false),
+        (
+            "a driver that stops telling",
+            driver("driver", true),
+            driver("driver", false),
+            true,
+        ),
+        (
+            "a driver that starts telling",
+            driver("driver", false),
+            driver("driver", true),
+            false,
+        ),
         ("another driver", driver("other", true), driver("other", false), false),
         ("new room", None, room(None, None), true),
         ("more room", room(Some(1), None), room(Some(2), None), true),
         ("room at last", room(None, None), room(Some(1), None), true),
         ("the same room", room(Some(2), None), room(Some(2), None), false),
         ("less room", room(Some(2), None), room(Some(1), None), false),
-        ("more room for no larger volume", room(Some(2), Some(1)), room(Some(3), Some(1)), false),
+        (
+            "more room for no larger volume",
+            room(Some(2), Some(1)),
+            room(Some(3), Some(1)),
+            false,
+        ),
     ];
-    for (what, old, new, queue) in cases {
-        assert_eq!(hint(old, new), QueueingHint::queue_if(queue), "{what}");
+    for (what, old, new, expected) in cases {
+        assert_eq!(wakes(old, new), expected, "{what}");
     }
 }
 
@@ -98,16 +118,16 @@ fn nodes_that_come_and_labels_that_change_wake_every_pod_and_what_goes_none() {
         old: None,
         new: Some(std::sync::Arc::new(node("n").build())),
     };
-    let hint = |resource, action, objects: &EventObjects| listener.hint_of(resource, action, &waiting_pod(), objects);
-    assert_eq!(hint(EventResource::Node, Action::ADD, &nodes), QueueingHint::Queue);
-    assert_eq!(hint(EventResource::Node, Action::UPDATE_NODE_LABEL, &nodes), QueueingHint::Queue);
-    assert_eq!(hint(EventResource::Node, Action::UPDATE_NODE_CONDITION, &nodes), QueueingHint::Skip);
+    let wakes = |resource, action, objects: &EventObjects| listener.wakes(resource, action, &waiting_pod(), objects);
+    assert!(wakes(EventResource::Node, Action::ADD, &nodes));
+    assert!(wakes(EventResource::Node, Action::UPDATE_NODE_LABEL, &nodes));
+    assert!(!wakes(EventResource::Node, Action::UPDATE_NODE_CONDITION, &nodes));
     for resource in [
         EventResource::PersistentVolume,
         EventResource::PersistentVolumeClaim,
         EventResource::StorageClass,
     ] {
-        assert_eq!(hint(resource, Action::DELETE, &EventObjects::None), QueueingHint::Skip);
+        assert!(!wakes(resource, Action::DELETE, &EventObjects::None));
     }
-    assert_eq!(hint(EventResource::CsiDriver, Action::ADD, &EventObjects::None), QueueingHint::Skip);
+    assert!(!wakes(EventResource::CsiDriver, Action::ADD, &EventObjects::None));
 }

@@ -1,16 +1,16 @@
 use plimsoll_config::{FeatureGates, Gate, PluginArgs, UtilizationShapePoint, VolumeBindingArgs};
 use plimsoll_framework::{CycleState, Extensions, PreScoreOutcome};
+use plimsoll_model::LabelSelector;
 use plimsoll_model::Pod;
 use plimsoll_model::columns::NodeIndex;
 use plimsoll_model::testing::{VolumeBuilder, claim, csi_driver, storage_capacity, volume};
-use plimsoll_model::LabelSelector;
 
 use super::super::construct;
 use super::{World, local, user, waiting};
 use crate::fixture::{made, made_with};
 
 fn gated(shape: Option<&[(i32, i32)]>) -> Extensions {
-    let gates = FeatureGates::with([(Gate::StorageCapacityScoring, true)]);
+    let gates = FeatureGates::default().with(Gate::StorageCapacityScoring, true);
     let mut args = VolumeBindingArgs::with_gates(&gates);
     if let Some(shape) = shape {
         let points = shape.iter().map(|(utilization, score)| UtilizationShapePoint {
@@ -97,10 +97,18 @@ fn what_has_to_be_made_counts_against_the_room_on_the_node() {
     let pod = user(&["one", "two"]);
     // Without a driver that tells, nobody knows.
     assert_eq!(scores(&mut world, &packing, &pod), Some(vec![0, 0, 0]));
-    world.set(csi_driver("driver").with(|driver| driver.storage_capacity = true).object());
+    world.set(
+        csi_driver("driver")
+            .with(|driver| driver.storage_capacity = true)
+            .object(),
+    );
     assert_eq!(scores(&mut world, &packing, &pod), Some(vec![50, 50, 20]));
-    world.set(room("a", "a", 4).with(|room| {
-        room.maximum_volume_size = room.capacity.take();
-    }).object());
+    world.set(
+        room("a", "a", 4)
+            .with(|room| {
+                room.maximum_volume_size = room.capacity.take();
+            })
+            .object(),
+    );
     assert_eq!(scores(&mut world, &packing, &pod), Some(vec![100, 100, 20]));
 }
