@@ -18,6 +18,7 @@ pub mod node_prefer_avoid_pods;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
+pub mod node_volume_limits;
 pub mod not_yet;
 mod placed;
 pub mod pod_topology_spread;
@@ -29,6 +30,9 @@ pub mod service_affinity;
 pub mod taint_toleration;
 mod validated;
 pub mod volume_binding;
+mod volume_claims;
+pub mod volume_restrictions;
+pub mod volume_zone;
 mod workload_of_pod;
 
 #[cfg(test)]
@@ -56,6 +60,9 @@ pub fn registry() -> Registry {
         node_resources_balanced_allocation::NAME,
         node_resources_balanced_allocation::construct,
     );
+    registry.add(volume_restrictions::NAME, |_| Ok(volume_restrictions::extensions()));
+    registry.add(node_volume_limits::NAME, node_volume_limits::construct);
+    registry.add(volume_zone::NAME, |_| Ok(volume_zone::extensions()));
     registry.add(pod_topology_spread::NAME, pod_topology_spread::construct);
     registry.add(node_declared_features::NAME, node_declared_features::construct);
     registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
@@ -108,7 +115,10 @@ mod tests {
                 "NodeAffinity",
                 "NodePorts",
                 "NodeResourcesFit",
+                "VolumeRestrictions",
+                "NodeVolumeLimits",
                 "VolumeBinding",
+                "VolumeZone",
                 "PodTopologySpread",
                 "InterPodAffinity",
                 "NodeDeclaredFeatures"
@@ -159,6 +169,7 @@ mod tests {
             [
                 r#"reading "PreFilterNodePorts" from cycleState: not found"#,
                 r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#,
+                r#"cannot read "PreFilterVolumeRestrictions" from cycleState"#,
                 "not found",
                 r#"reading "PreFilterPodTopologySpread" from cycleState: not found"#,
                 r#"error reading "PreFilterInterPodAffinity" from cycleState: not found"#,
@@ -204,7 +215,8 @@ mod tests {
                 "NodeResourcesFit",
                 "NodeUnschedulable",
                 "TaintToleration",
-                "VolumeBinding"
+                "VolumeBinding",
+                "VolumeZone"
             ]
         );
     }

@@ -227,13 +227,23 @@ impl Columns {
     /// Adds or updates an object of storage.
     pub fn set_storage(&mut self, object: &StorageObject) {
         self.storage.set(object);
-        self.version += 1;
+        self.count_storage(object, true);
     }
 
     /// Takes an object of storage away.
     pub fn remove_storage(&mut self, object: &StorageObject) {
         self.storage.remove(object);
+        self.count_storage(object, false);
+    }
+
+    fn count_storage(&mut self, object: &StorageObject, is_there: bool) {
         self.version += 1;
+        let rows = self
+            .volumes
+            .storage_changed(object, is_there, &self.storage, &self.rows);
+        for row in rows {
+            self.changed_at[row.as_usize()] = self.version;
+        }
     }
 
     /// Brings the topologies up to date that a pod with this claim may ask about. Without it they are found out anew each

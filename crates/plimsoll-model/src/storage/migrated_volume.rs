@@ -1,12 +1,4 @@
-use super::{PersistentVolume, Topology, VolumeSource};
-use crate::{NodeSelectorTerm, Operator, Requirement};
-
-const ZONE: &str = "topology.kubernetes.io/zone";
-const REGION: &str = "topology.kubernetes.io/region";
-const BETA_ZONE: &str = "failure-domain.beta.kubernetes.io/zone";
-const BETA_REGION: &str = "failure-domain.beta.kubernetes.io/region";
-/// Between the zones of a volume that is in several.
-const BETWEEN_ZONES: &str = "__";
+use super::{InTreePlugin, PersistentVolume, Topology, translated_node_affinity};
 
 /// An in-tree volume as nodes see it where its plugin has moved to a CSI driver.
 ///
@@ -20,81 +12,48 @@ pub struct MigratedVolume {
 }
 
 impl MigratedVolume {
-    /// The volume as nodes see it; none when it is the same everywhere, as it is if no plugin has to do with it.
+    /// The volume as those nodes see it; none when it is the same everywhere.
     pub fn of(volume: &PersistentVolume) -> Option<Self> {
-        let (plugin, zone_key) = match &volume.source {
-            VolumeSource::AwsElasticBlockStore { .. } => ("kubernetes.io/aws-ebs", "topology.ebs.csi.aws.com/zone"),
-            VolumeSource::GcePersistentDisk { .. } => ("kubernetes.io/gce-pd", "topology.gke.io/zone"),
-            VolumeSource::Cinder { .. } => ("kubernetes.io/cinder", "topology.cinder.csi.openstack.org/zone"),
-            _ => return None,
+        let plugin = InTreePlugin::of_source(&volume.source).filter(|plugin| plugin.is_counted())?;
+        let topology = match translated_node_affinity(volume) {
+            Ok(required) => Ok(Topology::of_affinity(required.as_deref())),
+            Err(error) => Err(error.to_string()),
         };
-        let terms = in_terms_of(volume, zone_key);
-        let topology = Topology::of_affinity(terms.as_deref());
-        let unchanged = topology == Topology::of_affinity(volume.node_affinity.as_deref());
-        (!unchanged).then_some(Self {
-            plugin,
-            topology: Ok(topology),
+        let same = Topology::of_affinity(volume.node_affinity.as_deref());
+        (topology.as_ref() != Ok(&same)).then(|| Self {
+            plugin: plugin.name(),
+            topology,
         })
     }
 }
 
-/// Its required node affinity with the driver's own key for zones. The volume's label counts if the affinity names no zone.
-fn in_terms_of(volume: &PersistentVolume, zone_key: &str) -> Option<Vec<NodeSelectorTerm>> {
-    let mut terms = volume.node_affinity.as_deref().map(<[_]>::to_vec);
-    let (zone, region) = labels_of(volume, terms.as_deref().unwrap_or_default());
-    if has_values(terms.as_deref().unwrap_or_default(), zone) {
-        rename(terms.as_deref_mut().unwrap_or_default(), zone, zone_key);
-    } else if let Some(label) = volume.labels.get(zone) {
-        let mut zones: Vec<&str> = label.split(BETWEEN_ZONES).map(str::trim).collect();
-        zones.retain(|zone| !zone.is_empty());
-        zones.sort_unstable();
-        zones.dedup();
-        if !zones.is_empty() {
-            let terms = terms.get_or_insert_default();
-            if terms.is_empty() {
-                terms.push(NodeSelectorTerm::default());
-            }
-            for term in terms {
-                let requirement = Requirement::new(zone_key, Operator::In, zones.iter().copied());
-                term.match_expressions.push(requirement);
-            }
-        }
-    }
-    if region == BETA_REGION && has_values(terms.as_deref().unwrap_or_default(), region) {
-        rename(terms.as_deref_mut().unwrap_or_default(), region, REGION);
-    }
-    terms
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Labels;
+    use crate::storage::VolumeSource;
+    use crate::testing::{VolumeBuilder, volume};
 
-/// Whether the volume speaks of zones and regions by today's labels or by those of old.
-fn labels_of(volume: &PersistentVolume, terms: &[NodeSelectorTerm]) -> (&'static str, &'static str) {
-    let names = |key: &str| {
-        let mut requirements = terms.iter().flat_map(|term| &term.match_expressions);
-        requirements.any(|requirement| requirement.key == key)
-    };
-    let is_beta = if names(ZONE) {
-        false
-    } else if names(BETA_ZONE) {
-        true
-    } else {
-        volume.labels.get(ZONE).is_none() && volume.labels.get(BETA_ZONE).is_some()
-    };
-    if is_beta {
-        (BETA_ZONE, BETA_REGION)
-    } else {
-        (ZONE, REGION)
+    fn migrated(volume: VolumeBuilder) -> Option<MigratedVolume> {
+        MigratedVolume::of(&volume.build())
     }
-}
 
-fn has_values(terms: &[NodeSelectorTerm], key: &str) -> bool {
-    let mut requirements = terms.iter().flat_map(|term| &term.match_expressions);
-    requirements.any(|requirement| requirement.key == key && !requirement.values.is_empty())
-}
-
-fn rename(terms: &mut [NodeSelectorTerm], old: &str, new: &str) {
-    for requirement in terms.iter_mut().flat_map(|term| &mut term.match_expressions) {
-        if requirement.key == old {
-            requirement.key = new.into();
-        }
+    #[test]
+    fn only_volumes_that_are_reached_from_elsewhere_once_their_plugin_has_moved_are_told_apart() {
+        let zone = "topology.kubernetes.io/zone";
+        let disk = |volume: VolumeBuilder| volume.source(VolumeSource::GcePersistentDisk { pd_name: "d".into() });
+        let moved = migrated(disk(volume("v").reachable(zone, &["a"]))).unwrap();
+        assert_eq!(moved.plugin, "kubernetes.io/gce-pd");
+        let includes = |key: &str| {
+            let labels: Labels = [(key, "a")].into_iter().collect();
+            moved.topology.as_ref().unwrap().includes(&labels)
+        };
+        assert!(includes("topology.gke.io/zone") && !includes(zone));
+        assert_eq!(migrated(disk(volume("v"))), None);
+        assert_eq!(migrated(volume("v").reachable(zone, &["a"])), None);
+        let portworx = VolumeSource::Portworx { volume_id: "v".into() };
+        assert_eq!(migrated(volume("v").reachable(zone, &["a"]).source(portworx)), None);
+        let lost = migrated(disk(volume("v").label(zone, "us-a-1__eu-a-1"))).unwrap();
+        assert!(lost.topology.is_err());
     }
 }

@@ -41,39 +41,12 @@ pub(super) fn of(missing: Missing) -> Registrations {
     Registrations {
         missing,
         events: match missing.plugin {
-            "VolumeRestrictions" => VOLUME_RESTRICTIONS,
-            "NodeVolumeLimits" => NODE_VOLUME_LIMITS,
-            "VolumeZone" => VOLUME_ZONE,
             "DynamicResources" => DYNAMIC_RESOURCES,
             "GangScheduling" => GANG_SCHEDULING,
             _ => &[],
         },
     }
 }
-
-const VOLUME_RESTRICTIONS: &[(EventResource, Action)] = &[
-    (EventResource::Pod, Action::DELETE),
-    (EventResource::Node, Action::ADD),
-    (EventResource::PersistentVolumeClaim, Action::ADD),
-];
-
-const NODE_VOLUME_LIMITS: &[(EventResource, Action)] = &[
-    (EventResource::CsiNode, Action::ADD),
-    (EventResource::CsiNode, Action::UPDATE),
-    (EventResource::Pod, Action::DELETE),
-    (EventResource::PersistentVolumeClaim, Action::ADD),
-    (EventResource::VolumeAttachment, Action::DELETE),
-];
-
-const VOLUME_ZONE: &[(EventResource, Action)] = &[
-    (EventResource::StorageClass, Action::ADD),
-    (EventResource::Node, Action::ADD),
-    (EventResource::Node, Action::UPDATE_NODE_LABEL),
-    (EventResource::PersistentVolumeClaim, Action::ADD),
-    (EventResource::PersistentVolumeClaim, Action::UPDATE),
-    (EventResource::PersistentVolume, Action::ADD),
-    (EventResource::PersistentVolume, Action::UPDATE),
-];
 
 const DYNAMIC_RESOURCES: &[(EventResource, Action)] = &[
     (EventResource::Node, Action::ADD),

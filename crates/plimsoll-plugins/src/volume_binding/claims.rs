@@ -6,6 +6,7 @@ use plimsoll_model::storage::{ClaimPhase, PersistentVolumeClaim, VolumeBindingMo
 use plimsoll_model::{ObjectName, Pod, VolumeKind};
 
 use super::NAME;
+use crate::volume_claims::no_claim;
 
 /// What users read while a claim waits for a volume that has nothing to do with where the pod goes.
 pub const UNBOUND_IMMEDIATE: &str = "pod has unbound immediate PersistentVolumeClaims";
@@ -83,7 +84,7 @@ fn missing(name: &ObjectName, ephemeral: bool) -> String {
     if ephemeral {
         format!("waiting for ephemeral volume controller to create the persistentvolumeclaim {name:?}")
     } else {
-        format!("persistentvolumeclaim {name:?} not found")
+        no_claim(name)
     }
 }
 

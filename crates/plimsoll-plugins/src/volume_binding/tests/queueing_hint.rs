@@ -17,11 +17,7 @@ fn waiting_pod() -> Pod {
 }
 
 fn wakes(old: Option<StorageObject>, new: Option<StorageObject>) -> bool {
-    let object = new.as_ref().or(old.as_ref()).unwrap();
-    let resource = EventResource::from(object.kind());
-    let action = if old.is_none() { Action::ADD } else { Action::UPDATE };
-    let listener = Listener::of(&made(construct));
-    listener.wakes(resource, action, &waiting_pod(), &EventObjects::Storage { old, new })
+    Listener::of(&made(construct)).wakes_on_storage(&waiting_pod(), old, new)
 }
 
 #[test]
