@@ -289,6 +289,9 @@ impl Stepping<'_> {
         if claim.resource_version < written {
             return Found::NotYet;
         }
+        if !claim.annotated {
+            return Found::Failed(format!("selectedNode annotation reset for PVC {:?}", claim.name.name));
+        }
         if claim.selected_node.as_deref() != Some(self.node) {
             return Found::Failed(format!("provisioning failed for PVC {:?}", claim.name.name));
         }

@@ -183,6 +183,7 @@ fn claim(number: usize, volume: Option<usize>, selected: bool) -> PersistentVolu
         controller: None,
         class: CLASSES[number % CLASSES.len()].into(),
         volume: volume.map_or_else(CompactString::default, |volume| name_of("volume", volume).name),
+        annotated: true,
         bind_completed: volume.is_some(),
         selected_node: selected.then(|| NODES[0].into()),
         requested: Some(1),

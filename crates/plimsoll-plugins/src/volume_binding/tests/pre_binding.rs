@@ -324,6 +324,15 @@ fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
             fail(r#"provisioning failed for PVC "more""#),
         ),
         (
+            "somebody takes all annotations away",
+            Box::new(|world| {
+                settle_volume(world);
+                let bare = to_be_made("more").with(|claim| claim.annotated = false);
+                world.set(bare.resource_version(20).object());
+            }),
+            fail(r#"selectedNode annotation reset for PVC "more""#),
+        ),
+        (
             "another node is chosen",
             Box::new(|world| {
                 settle_volume(world);
