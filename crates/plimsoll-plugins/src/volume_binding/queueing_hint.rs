@@ -7,17 +7,21 @@ use plimsoll_model::{Pod, VolumeKind};
 use super::VolumeBinding;
 use super::claims::claim_names;
 
+/// Whatever lets volumes be had, reached or made that could not before wakes pods, more than in kube-scheduler: there the end of
+/// an attempt that had reserved volumes wakes none, nor does a volume, a driver or what drivers say of a node that goes, and a
+/// driver that no longer tells what room it has wakes only pods with in-line volumes, which it does not matter to.
 impl EnqueueExtensions for VolumeBinding {
     fn events_to_register(&self) -> Vec<ClusterEvent> {
         let changed = Action::ADD | Action::UPDATE;
         let events = [
             (EventResource::StorageClass, changed),
             (EventResource::PersistentVolumeClaim, changed),
-            (EventResource::PersistentVolume, changed),
+            (EventResource::PersistentVolume, changed | Action::DELETE),
             (EventResource::Node, Action::ADD | Action::UPDATE_NODE_LABEL),
-            (EventResource::CsiNode, changed),
-            (EventResource::CsiDriver, Action::UPDATE),
+            (EventResource::CsiNode, changed | Action::DELETE),
+            (EventResource::CsiDriver, Action::UPDATE | Action::DELETE),
             (EventResource::CsiStorageCapacity, changed),
+            (EventResource::AssignedPod, Action::DELETE),
         ];
         let events = events.into_iter();
         events
@@ -33,6 +37,7 @@ impl EnqueueExtensions for VolumeBinding {
         class_may_help(objects.class())
             && node_may_help(objects.csi_node())
             && room_may_help(objects.storage_capacity())
+            && end_may_help(objects.pod())
     }
 
     fn queueing_hint(
@@ -44,7 +49,8 @@ impl EnqueueExtensions for VolumeBinding {
     ) -> Result<QueueingHint, String> {
         let may_help = self.may_help_some_pod(registered, event, objects)
             && claim_may_help(objects.claim(), pod)
-            && driver_may_help(objects.csi_driver(), pod);
+            && driver_may_help(objects.csi_driver(), pod)
+            && (objects.pod().is_none() || has_claims(pod));
         Ok(QueueingHint::queue_if(may_help))
     }
 }
@@ -79,11 +85,24 @@ fn claim_may_help(change: Option<ObjectChange<'_, PersistentVolumeClaim>>, pod: 
     changed.is_none_or(|changed| claim_names(pod).any(|(name, _)| name == *changed))
 }
 
-/// A driver that no longer tells what room it has. As in kube-scheduler, only the pod's in-line volumes are looked at.
+/// A driver that no longer tells what room it has.
 fn driver_may_help(change: Option<ObjectChange<'_, CsiDriver>>, pod: &Pod) -> bool {
-    let Some(ObjectChange::Updated { old, new }) = change else {
-        return change.is_none();
+    let (old, tells) = match change {
+        None => return true,
+        Some(ObjectChange::Updated { old, new }) => (old, new.storage_capacity),
+        Some(ObjectChange::Deleted(old)) => (old, false),
+        Some(ObjectChange::Added(_)) => return false,
     };
-    let uses = |volume: &VolumeKind| matches!(volume, VolumeKind::Csi { driver } if *driver == new.name.name);
-    old.storage_capacity && !new.storage_capacity && pod.spec.volumes.iter().any(uses)
+    let inline = |volume: &VolumeKind| matches!(volume, VolumeKind::Csi { driver } if *driver == old.name.name);
+    old.storage_capacity && !tells && (has_claims(pod) || pod.spec.volumes.iter().any(inline))
+}
+
+/// The end of an attempt that may have reserved volumes. A pod that was on its node for good has its volumes for good.
+fn end_may_help(change: Option<ObjectChange<'_, Pod>>) -> bool {
+    let gone = change.and_then(ObjectChange::before);
+    gone.is_none_or(|gone| has_claims(gone) && gone.status.start_time.is_none())
+}
+
+fn has_claims(pod: &Pod) -> bool {
+    claim_names(pod).next().is_some()
 }

@@ -21,7 +21,7 @@ fn wakes(old: Option<StorageObject>, new: Option<StorageObject>) -> bool {
 }
 
 #[test]
-fn events_wake_pods_as_kube_schedulers_hints_say() {
+fn events_wake_pods_as_kube_schedulers_hints_say_and_where_more_may_help() {
     let room = |size: Option<i64>, largest: Option<i64>| {
         let room = storage_capacity("room", "class").with(|room| {
             room.capacity = size;
@@ -89,12 +89,24 @@ fn events_wake_pods_as_kube_schedulers_hints_say() {
             driver("driver", true),
             false,
         ),
-        ("another driver", driver("other", true), driver("other", false), false),
+        ("another driver", driver("other", true), driver("other", false), true),
         ("new room", None, room(None, None), true),
         ("more room", room(Some(1), None), room(Some(2), None), true),
         ("room at last", room(None, None), room(Some(1), None), true),
         ("the same room", room(Some(2), None), room(Some(2), None), false),
         ("less room", room(Some(2), None), room(Some(1), None), false),
+        ("a volume that goes", object(volume("v").object()), None, true),
+        ("a claim that goes", object(claim("data").object()), None, false),
+        ("a class that goes", class("a"), None, false),
+        (
+            "a node of drivers that goes",
+            moved(&["kubernetes.io/gce-pd"]),
+            None,
+            true,
+        ),
+        ("a driver that told and goes", driver("other", true), None, true),
+        ("a driver that goes", driver("other", false), None, false),
+        ("room that goes", room(Some(1), None), None, false),
         (
             "more room for no larger volume",
             room(Some(2), Some(1)),
@@ -108,7 +120,21 @@ fn events_wake_pods_as_kube_schedulers_hints_say() {
 }
 
 #[test]
-fn nodes_that_come_and_labels_that_change_wake_every_pod_and_what_goes_none() {
+fn the_end_of_an_attempt_that_may_have_reserved_volumes_wakes_pods_with_claims() {
+    let listener = Listener::of(&made(construct));
+    let ended = pod("other").claim("data").on("n");
+    let wakes = |waiting: &Pod, gone: Pod| listener.wakes_on_pod(Action::DELETE, waiting, Some(&gone), None);
+    assert!(wakes(&waiting_pod(), ended.clone().build()));
+    assert!(!wakes(&waiting_pod(), pod("other").on("n").build()));
+    assert!(!wakes(
+        &waiting_pod(),
+        ended.clone().started("2026-01-01T00:00:00Z").build()
+    ));
+    assert!(!wakes(&pod("bare").build(), ended.build()));
+}
+
+#[test]
+fn nodes_that_come_and_labels_that_change_wake_every_pod() {
     let listener = Listener::of(&made(construct));
     let nodes = EventObjects::Node {
         old: None,
@@ -118,12 +144,5 @@ fn nodes_that_come_and_labels_that_change_wake_every_pod_and_what_goes_none() {
     assert!(wakes(EventResource::Node, Action::ADD, &nodes));
     assert!(wakes(EventResource::Node, Action::UPDATE_NODE_LABEL, &nodes));
     assert!(!wakes(EventResource::Node, Action::UPDATE_NODE_CONDITION, &nodes));
-    for resource in [
-        EventResource::PersistentVolume,
-        EventResource::PersistentVolumeClaim,
-        EventResource::StorageClass,
-    ] {
-        assert!(!wakes(resource, Action::DELETE, &EventObjects::None));
-    }
     assert!(!wakes(EventResource::CsiDriver, Action::ADD, &EventObjects::None));
 }
