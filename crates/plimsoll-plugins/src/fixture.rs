@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_config::{FeatureGates, PluginArgs, ProfileExtras};
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, PreFilterOutcome, PreScoreOutcome, Resolvability, Status, Verdicts,
+    Construction, CycleContext, CycleState, Extensions, PreFilterOutcome, PreScoreOutcome, Resolvability, Status,
+    Verdicts,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Footprint, Moment, Node, Pod, decode_node, decode_pod};

@@ -39,6 +39,8 @@ mod workload_of_pod;
 mod columns_equal_objects;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod volumes_equal_objects;
 
 use plimsoll_framework::Registry;
 

@@ -192,9 +192,7 @@ fn places_of(volume: &PersistentVolume) -> impl Iterator<Item = Place> {
 /// The values of a label, joined by `__`; none if one of them is empty, as if the label were not there.
 fn zones(label: &str) -> Option<BTreeSet<CompactString>> {
     let zones = label.split("__").map(str::trim);
-    zones
-        .map(|zone| (!zone.is_empty()).then(|| zone.into()))
-        .collect()
+    zones.map(|zone| (!zone.is_empty()).then(|| zone.into())).collect()
 }
 
 impl EnqueueExtensions for VolumeZone {

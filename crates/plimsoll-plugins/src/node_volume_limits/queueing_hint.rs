@@ -44,7 +44,11 @@ fn raises_a_limit(old: &CsiNode, new: &CsiNode) -> bool {
 }
 
 fn uses_claim(pod: &Pod, claim: &PersistentVolumeClaim) -> bool {
-    let names = |volume: &VolumeKind| volume.claim_name(&pod.name.name).is_some_and(|name| name == claim.name.name);
+    let names = |volume: &VolumeKind| {
+        volume
+            .claim_name(&pod.name.name)
+            .is_some_and(|name| name == claim.name.name)
+    };
     pod.name.namespace == claim.name.namespace && pod.spec.volumes.iter().any(names)
 }
 

@@ -41,7 +41,10 @@ fn objects() -> Vec<StorageObject> {
         claim("ebs").bound("ebs").object(),
         storage_class("late").waits().provisioner("d").object(),
         claim("late").class("late").object(),
-        storage_class("late-ebs").waits().provisioner("kubernetes.io/aws-ebs").object(),
+        storage_class("late-ebs")
+            .waits()
+            .provisioner("kubernetes.io/aws-ebs")
+            .object(),
         claim("late-ebs").class("late-ebs").object(),
         volume("share")
             .source(VolumeSource::Vsphere {
@@ -90,7 +93,12 @@ fn a_node_attaches_no_more_volumes_of_a_driver_than_it_can() {
         (&[("d", Some(2))], &[&["claim c0"]], &["claim c0", "claim c1"], false),
         (&[("d", Some(1))], &[&["claim c0"]], &["claim c0", "claim c1"], true),
         // Each driver for itself.
-        (&[("d", Some(1)), ("e", Some(1))], &[&["claim c0"]], &["claim other"], false),
+        (
+            &[("d", Some(1)), ("e", Some(1))],
+            &[&["claim c0"]],
+            &["claim other"],
+            false,
+        ),
         (
             &[("d", Some(9)), ("e", Some(1))],
             &[&["claim other"]],
@@ -108,9 +116,19 @@ fn a_node_attaches_no_more_volumes_of_a_driver_than_it_can() {
         (&[(EBS, Some(2))], &[&["claim ebs"], &[same_inline]], &[inline], false),
         // What is not counted anywhere.
         (&[("csi.vsphere.vmware.com", Some(0))], &[], &["claim share"], false),
-        (&[("d", Some(0))], &[], &[r#""csi":{"driver":"d"}"#, "claim other"], false),
+        (
+            &[("d", Some(0))],
+            &[],
+            &[r#""csi":{"driver":"d"}"#, "claim other"],
+            false,
+        ),
         // A claim of a pod on the node that is gone, or of somebody else.
-        (&[("d", Some(1))], &[&["claim gone"], &["ephemeral v"]], &["claim c0"], false),
+        (
+            &[("d", Some(1))],
+            &[&["claim gone"], &["ephemeral v"]],
+            &["claim c0"],
+            false,
+        ),
     ];
     for (limits, running, wanted, rejected) in cases {
         let mut cluster = cluster(limits).with([claim("pod-v").class("late").object()]);
@@ -140,7 +158,11 @@ fn a_volume_that_is_merely_attached_takes_its_place_and_is_new_all_the_same() {
         let mut cluster = cluster(&[("d", Some(1))]).with(volumes.iter().map(|volume| attached(volume)));
         cluster.add_pod("limited", &using(running));
         let verdicts = cluster.filter(&plugin(), &using(&[wanted]));
-        assert_eq!(verdicts.of("limited"), rejected.then(full), "{volumes:?} {running:?} {wanted}");
+        assert_eq!(
+            verdicts.of("limited"),
+            rejected.then(full),
+            "{volumes:?} {running:?} {wanted}"
+        );
     }
 }
 
@@ -151,7 +173,10 @@ fn the_claim_of_an_ephemeral_volume_counts_if_it_was_made_for_the_pod() {
     let ephemeral = using(&["ephemeral v"]);
     assert_eq!(cluster.filter(&plugin(), &ephemeral).of("limited"), None);
     cluster.add_pod("limited", &ephemeral);
-    assert_eq!(cluster.filter(&plugin(), &using(&["claim c1"])).of("limited"), Some(full()));
+    assert_eq!(
+        cluster.filter(&plugin(), &using(&["claim c1"])).of("limited"),
+        Some(full())
+    );
     assert_eq!(cluster.filter(&plugin(), &using(&["claim c0"])).of("limited"), None);
 }
 
@@ -183,7 +208,12 @@ fn a_pod_that_needs_no_attached_volume_skips_the_filter() {
     for volume in [r#""emptyDir":{}"#, r#""csi":{"driver":"d"}"#, r#""iscsi":{"iqn":"q"}"#] {
         assert!(cluster(&[]).filter(&plugin(), &using(&[volume])).skipped(), "{volume}");
     }
-    for volume in [r#""azureFile":{}"#, r#""vsphereVolume":{}"#, r#""cinder":{}"#, "claim c0"] {
+    for volume in [
+        r#""azureFile":{}"#,
+        r#""vsphereVolume":{}"#,
+        r#""cinder":{}"#,
+        "claim c0",
+    ] {
         assert!(!cluster(&[]).filter(&plugin(), &using(&[volume])).skipped(), "{volume}");
     }
 }
@@ -224,14 +254,21 @@ fn a_volume_that_cannot_be_told_fails_the_attempt() {
         assert_eq!(cluster.failure(&plugin(), &using(wanted)).as_deref(), Some(expected));
     }
     let bare = Cluster::of_nodes([("n", "{}")]);
-    assert_eq!(bare.failure(&plugin(), &using(&[azure])), None, "no CSI driver says anything of a node");
+    assert_eq!(
+        bare.failure(&plugin(), &using(&[azure])),
+        None,
+        "no CSI driver says anything of a node"
+    );
 }
 
 #[test]
 fn a_pod_on_a_node_whose_volume_cannot_be_told_keeps_no_other_out() {
     let mut cluster = cluster(&[("d", Some(1)), ("disk.csi.azure.com", Some(0))]).with([claim("pod-v").object()]);
     cluster.add_pod("limited", &using(&["ephemeral v"]));
-    cluster.add_pod("limited", &using(&[r#""azureDisk":{"diskURI":"u","kind":"Dedicated"}"#]));
+    cluster.add_pod(
+        "limited",
+        &using(&[r#""azureDisk":{"diskURI":"u","kind":"Dedicated"}"#]),
+    );
     let wanted = using(&["claim c0"]);
     assert_eq!(cluster.failure(&plugin(), &wanted), None);
     assert_eq!(cluster.filter(&plugin(), &wanted).of("limited"), None);
@@ -276,14 +313,19 @@ fn hints_want_a_higher_limit_or_room_or_a_claim_of_the_pod() {
     let wakes = |old: Option<StorageObject>, new: Option<StorageObject>| listener.wakes_on_storage(&waiting, old, new);
     assert!(wakes(None, Some(csi_node("n").object())));
     let limits = |limits: &[(&str, Option<i32>)]| {
-        let node = limits.iter().fold(csi_node("n"), |node, (driver, limit)| node.driver(driver, *limit));
+        let node = limits
+            .iter()
+            .fold(csi_node("n"), |node, (driver, limit)| node.driver(driver, *limit));
         Some(node.object())
     };
     assert!(wakes(limits(&[("d", Some(1))]), limits(&[("d", Some(2))])));
     assert!(wakes(limits(&[]), limits(&[("d", Some(1))])));
     assert!(wakes(limits(&[("d", None)]), limits(&[("d", Some(1))])));
     assert!(!wakes(limits(&[("d", Some(1))]), limits(&[("d", None)])));
-    assert!(!wakes(limits(&[("d", Some(2))]), limits(&[("d", Some(1)), ("e", None)])));
+    assert!(!wakes(
+        limits(&[("d", Some(2))]),
+        limits(&[("d", Some(1)), ("e", None)])
+    ));
     assert!(wakes(None, Some(claim("c").object())));
     assert!(wakes(None, Some(claim("pod-v").object())));
     assert!(!wakes(None, Some(claim("v").object())));
@@ -297,7 +339,8 @@ fn hints_want_a_higher_limit_or_room_or_a_claim_of_the_pod() {
 fn an_attachment_that_goes_helps_pods_with_claims_or_with_disks_of_its_driver() {
     let listener = Listener::of(&plugin());
     let gone = || Some(attachment("a", EBS, "n", "pv").object());
-    let cases: [(&[&str], bool); 5] = [
+    let cases: [(&[&str], bool); 6] = [
+        (&[r#""vsphereVolume":{"volumePath":"p","storagePolicyName":"s"}"#], false),
         (&["claim c"], true),
         (&["ephemeral v"], false),
         (&[r#""awsElasticBlockStore":{"volumeID":"vol-1"}"#], true),
@@ -305,14 +348,15 @@ fn an_attachment_that_goes_helps_pods_with_claims_or_with_disks_of_its_driver() 
         (&[r#""azureFile":{"shareName":"s"}"#, "claim c"], true),
     ];
     for (volumes, expected) in cases {
-        assert_eq!(listener.wakes_on_storage(&using(volumes), gone(), None), expected, "{volumes:?}");
+        assert_eq!(
+            listener.wakes_on_storage(&using(volumes), gone(), None),
+            expected,
+            "{volumes:?}"
+        );
     }
     let hint = |pod: &Pod| {
         let event = ClusterEvent::new(EventResource::VolumeAttachment, Action::DELETE);
-        let objects = EventObjects::Storage {
-            old: gone(),
-            new: None,
-        };
+        let objects = EventObjects::Storage { old: gone(), new: None };
         plugin().enqueue.unwrap().queueing_hint(event, event, pod, &objects)
     };
     let text = "converting volume(v) from inline to csi: kind(Shared) is not supported in csi migration";

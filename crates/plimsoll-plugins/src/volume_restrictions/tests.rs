@@ -91,7 +91,11 @@ fn a_claim_for_one_pod_rejects_every_node_while_another_pod_has_it() {
         let verdicts = cluster.filter(&extensions(), &pod(&naming(wanted)));
         assert_eq!(verdicts.skipped(), !rejected, "{used:?} {wanted:?}");
         for node in ["x", "y"] {
-            assert_eq!(verdicts.of(node), rejected.then(|| resolvable([TAKEN])), "{used:?} {wanted:?}");
+            assert_eq!(
+                verdicts.of(node),
+                rejected.then(|| resolvable([TAKEN])),
+                "{used:?} {wanted:?}"
+            );
         }
     }
 }
@@ -148,9 +152,7 @@ fn passes_after(cluster: &mut Cluster, wanted: &Pod, trial: impl FnOnce(&mut Col
     };
     let mut verdicts = Verdicts::default();
     verdicts.begin(cluster.columns.nodes(), cluster.columns.capacity());
-    VolumeRestrictions
-        .filter(cycle, &state, &mut verdicts.pass(0))
-        .unwrap();
+    VolumeRestrictions.filter(cycle, &state, &mut verdicts.pass(0)).unwrap();
     let node = cluster.columns.index_of("x").unwrap();
     verdicts.feasible().contains(node)
 }

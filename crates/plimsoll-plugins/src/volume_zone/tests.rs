@@ -45,7 +45,10 @@ fn a_node_must_be_in_the_zone_and_region_of_the_volume() {
     type Labels<'a> = &'a [(&'a str, &'a str)];
     let cases: [(Labels<'_>, Vec<&str>); 9] = [
         (&[(ZONE, "z1")], all_but(&["bare", "other", "z1", "z1r", "mixed"])),
-        (&[(ZONE, "z1__ z2")], all_but(&["bare", "other", "z1", "z1r", "z2", "mixed"])),
+        (
+            &[(ZONE, "z1__ z2")],
+            all_but(&["bare", "other", "z1", "z1r", "z2", "mixed"]),
+        ),
         (&[(BETA_ZONE, "z1")], all_but(&["bare", "other", "z1", "z1r", "old1"])),
         (&[(BETA_ZONE, "z2")], all_but(&["bare", "other", "z2", "mixed"])),
         (&[(BETA_ZONE, "z2"), (ZONE, "z1")], all_but(&["bare", "other", "mixed"])),
@@ -102,7 +105,9 @@ fn a_claim_that_cannot_be_judged_stops_the_pod_and_says_why() {
     let objects = || {
         [
             storage_class("now").object(),
-            storage_class("modeless").with(|class| class.binding_mode = None).object(),
+            storage_class("modeless")
+                .with(|class| class.binding_mode = None)
+                .object(),
             claim("classless").object(),
             claim("now").class("now").object(),
             claim("modeless").class("modeless").object(),
@@ -113,7 +118,10 @@ fn a_claim_that_cannot_be_judged_stops_the_pod_and_says_why() {
     let cases = [
         ("", "PersistentVolumeClaim had no name"),
         ("gone", r#"persistentvolumeclaim "gone" not found"#),
-        ("classless", "PersistentVolumeClaim had no pv name and storageClass name"),
+        (
+            "classless",
+            "PersistentVolumeClaim had no pv name and storageClass name",
+        ),
         ("of-no-class", r#"storageclass.storage.k8s.io "none" not found"#),
         ("modeless", r#"VolumeBindingMode not set for StorageClass "modeless""#),
         ("now", "PersistentVolume had no name"),
@@ -128,7 +136,11 @@ fn a_claim_that_cannot_be_judged_stops_the_pod_and_says_why() {
             ..Extensions::new()
         };
         let verdicts = cluster.filter(&alone, &naming(&[name]));
-        assert_eq!(verdicts.of("n"), Some(unresolvable([expected])), "a filter that is enabled alone");
+        assert_eq!(
+            verdicts.of("n"),
+            Some(unresolvable([expected])),
+            "a filter that is enabled alone"
+        );
     }
 }
 
@@ -140,7 +152,10 @@ fn a_filter_that_is_enabled_alone_finds_the_volumes_itself() {
         filter: extensions().filter,
         ..Extensions::new()
     };
-    assert_eq!(cluster.filter(&alone, &naming(&["c"])).of("n"), Some(unresolvable([REASON])));
+    assert_eq!(
+        cluster.filter(&alone, &naming(&["c"])).of("n"),
+        Some(unresolvable([REASON]))
+    );
     assert_eq!(cluster.filter(&alone, &naming(&[])).of("n"), None);
 }
 
@@ -151,7 +166,9 @@ fn hints_want_a_class_that_waits_or_a_claim_of_the_pod_or_a_volume_placed_anew()
     let added = |object: StorageObject| listener.wakes_on_storage(&waiting, None, Some(object));
     assert!(added(storage_class("s").waits().object()));
     assert!(!added(storage_class("s").object()));
-    assert!(!added(storage_class("s").with(|class| class.binding_mode = None).object()));
+    assert!(!added(
+        storage_class("s").with(|class| class.binding_mode = None).object()
+    ));
     assert!(added(claim("c").object()));
     assert!(!added(claim("d").object()));
     assert!(!added(claim("c").namespace("other").object()));
