@@ -7,8 +7,8 @@ use std::sync::Arc;
 use plimsoll_config::{FeatureGates, SchedulerConfig, decode_policy};
 use plimsoll_engine::{Diagnosis, Engine, Outcome, Step};
 use plimsoll_framework::Profile;
-use plimsoll_model::storage::{AccessModes, StorageObject};
-use plimsoll_model::testing::{claim, csi_node, node, pod, volume};
+use plimsoll_model::storage::{AccessModes, StorageObject, VolumeBindingMode};
+use plimsoll_model::testing::{claim, csi_node, node, pod, storage_class, volume};
 use plimsoll_model::{Change, Delta, Moment, Pod, Seq, VolumeKind};
 
 struct Cluster {
@@ -19,7 +19,10 @@ struct Cluster {
 impl Cluster {
     /// One node, in zone `x`, under a Policy with these predicates.
     fn with_predicates(predicates: &[&str]) -> Self {
-        let names: Vec<String> = predicates.iter().map(|name| format!(r#"{{"name":"{name}"}}"#)).collect();
+        let names: Vec<String> = predicates
+            .iter()
+            .map(|name| format!(r#"{{"name":"{name}"}}"#))
+            .collect();
         let policy = format!(
             r#"{{"kind":"Policy","apiVersion":"v1","predicates":[{}],"priorities":[]}}"#,
             names.join(",")
@@ -33,7 +36,9 @@ impl Cluster {
             engine: Engine::new(vec![Arc::new(profile)], 7),
             seq: Seq::ZERO,
         };
-        let node = node("n").label("topology.kubernetes.io/zone", "x").allocatable("pods", "10");
+        let node = node("n")
+            .label("topology.kubernetes.io/zone", "x")
+            .allocatable("pods", "10");
         cluster.apply(Delta::NodeAdded(Arc::new(node.build())));
         cluster
     }
@@ -101,6 +106,36 @@ fn no_volume_zone_conflict_keeps_a_pod_with_its_volumes_zone() {
 }
 
 #[test]
+fn check_volume_binding_keeps_a_pod_with_its_volumes_and_gives_it_one_that_is_free() {
+    for predicate in ["CheckVolumeBinding", "NoVolumeNodeConflict"] {
+        let mut cluster = Cluster::with_predicates(&[predicate]);
+        let class =
+            storage_class("local").with(|class| class.binding_mode = Some(VolumeBindingMode::WaitForFirstConsumer));
+        let zone = "topology.kubernetes.io/zone";
+        cluster.learn([
+            class.object(),
+            volume("here").reachable(zone, &["x"]).object(),
+            volume("there").reachable(zone, &["y"]).object(),
+            claim("here").bound("here").object(),
+            claim("there").bound("there").object(),
+            volume("free").class("local").object(),
+            claim("first").class("local").object(),
+            claim("second").class("local").object(),
+        ]);
+        cluster.place(pod("a").claim("here").build()).unwrap();
+        cluster.refuses(
+            pod("b").claim("there").build(),
+            "node(s) didn't match PersistentVolume's node affinity",
+        );
+        cluster.place(pod("c").claim("first").build()).unwrap();
+        cluster.refuses(
+            pod("d").claim("second").build(),
+            "node(s) didn't find available persistent volumes to bind",
+        );
+    }
+}
+
+#[test]
 fn the_predicates_that_count_volumes_keep_every_drivers_limit() {
     let predicates = [
         "MaxEBSVolumeCount",
@@ -154,7 +189,11 @@ fn a_less_important_pod_gives_up_what_only_one_can_have() {
         let important = pod("important").claim(name).priority(9).build();
         let diagnosis = cluster.place(important).unwrap_err();
         let plan = diagnosis.preemption.as_ref().unwrap();
-        let victims: Vec<_> = plan.victims.iter().map(|victim| victim.pod.name.name.as_str()).collect();
+        let victims: Vec<_> = plan
+            .victims
+            .iter()
+            .map(|victim| victim.pod.name.name.as_str())
+            .collect();
         assert_eq!(victims, ["holder"], "{name}");
     }
 }
