@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use compact_str::CompactString;
+use plimsoll_model::LabelSelector;
 use plimsoll_model::columns::{BySize, Columns, NodeIndex, NodeSet, Reach, TopologyId};
 use plimsoll_model::storage::{PersistentVolume, PersistentVolumeClaim};
 use smallvec::SmallVec;
@@ -64,7 +66,7 @@ impl<'a> Matcher<'a> {
     ) -> Result<Self, String> {
         claims.sort_by_key(|claim| claim.requested.unwrap_or(0));
         for claim in &claims {
-            let checked = claim.selector.as_ref().map_or(Ok(()), |selector| selector.check());
+            let checked = claim.selector.as_ref().map_or(Ok(()), LabelSelector::check);
             checked.map_err(|error| {
                 format!(
                     "error creating internal label selector for claim: {}: {error}",
@@ -222,7 +224,7 @@ fn first_suitable<'a>(
     claim: &PersistentVolumeClaim,
     most: usize,
 ) -> SmallVec<[&'a Arc<PersistentVolume>; 1]> {
-    let enough = volumes.range((claim.requested.unwrap_or(0), Default::default())..);
+    let enough = volumes.range((claim.requested.unwrap_or(0), CompactString::default())..);
     let suitable = enough.map(|(_, volume)| volume).filter(|volume| suits(volume, claim));
     suitable.take(most).collect()
 }

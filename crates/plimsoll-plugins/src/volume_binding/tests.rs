@@ -20,6 +20,7 @@ mod naive;
 mod pre_binding;
 mod queueing_hint;
 mod scores;
+mod waking;
 
 /// A cluster and the plugin in it.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::super::{BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING};
 use super::World;
 
-mod cluster;
+pub(super) mod cluster;
 
 use cluster::{CLAIMS, Objects, PLUGIN, cluster_shape};
 
@@ -189,7 +189,7 @@ fn reached(volume: &PersistentVolume, node: &Node) -> bool {
     Topology::of_affinity(volume.node_affinity.as_deref()).includes(&node.labels)
 }
 
-fn consumer() -> Pod {
+pub(super) fn consumer() -> Pod {
     CLAIMS.iter().fold(pod("p"), |pod, claim| pod.claim(claim)).build()
 }
 
