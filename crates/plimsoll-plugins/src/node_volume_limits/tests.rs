@@ -340,7 +340,10 @@ fn an_attachment_that_goes_helps_pods_with_claims_or_with_disks_of_its_driver() 
     let listener = Listener::of(&plugin());
     let gone = || Some(attachment("a", EBS, "n", "pv").object());
     let cases: [(&[&str], bool); 6] = [
-        (&[r#""vsphereVolume":{"volumePath":"p","storagePolicyName":"s"}"#], false),
+        (
+            &[r#""vsphereVolume":{"volumePath":"p","storagePolicyName":"s"}"#],
+            false,
+        ),
         (&["claim c"], true),
         (&["ephemeral v"], false),
         (&[r#""awsElasticBlockStore":{"volumeID":"vol-1"}"#], true),

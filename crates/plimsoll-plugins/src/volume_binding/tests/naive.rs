@@ -218,7 +218,7 @@ fn offers_of(world: &mut World, pod: &Pod) -> BTreeMap<String, Offer> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn columns_offer_on_each_node_what_a_look_at_each_volume_offers(shape in cluster_shape()) {

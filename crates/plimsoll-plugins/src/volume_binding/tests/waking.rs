@@ -99,7 +99,7 @@ fn change(objects: &mut Objects, other: &Objects, kind: usize, at: usize, waitin
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
 
     #[test]
     fn any_change_that_makes_a_node_fit_brings_the_pod_back(
