@@ -7,8 +7,8 @@ use std::sync::Arc;
 use plimsoll_config::{FeatureGates, SchedulerConfig, decode_policy};
 use plimsoll_engine::{Diagnosis, Engine, Outcome, Step};
 use plimsoll_framework::Profile;
-use plimsoll_model::storage::{AccessModes, StorageObject};
-use plimsoll_model::testing::{claim, csi_node, node, pod, volume};
+use plimsoll_model::storage::{AccessModes, StorageObject, VolumeBindingMode};
+use plimsoll_model::testing::{claim, csi_node, node, pod, storage_class, volume};
 use plimsoll_model::{Change, Delta, Moment, Pod, Seq, VolumeKind};
 
 struct Cluster {
@@ -103,6 +103,36 @@ fn no_volume_zone_conflict_keeps_a_pod_with_its_volumes_zone() {
     }
     cluster.place(pod("a").claim("x").build()).unwrap();
     cluster.refuses(pod("b").claim("y").build(), "node(s) had no available volume zone");
+}
+
+#[test]
+fn check_volume_binding_keeps_a_pod_with_its_volumes_and_gives_it_one_that_is_free() {
+    for predicate in ["CheckVolumeBinding", "NoVolumeNodeConflict"] {
+        let mut cluster = Cluster::with_predicates(&[predicate]);
+        let class =
+            storage_class("local").with(|class| class.binding_mode = Some(VolumeBindingMode::WaitForFirstConsumer));
+        let zone = "topology.kubernetes.io/zone";
+        cluster.learn([
+            class.object(),
+            volume("here").reachable(zone, &["x"]).object(),
+            volume("there").reachable(zone, &["y"]).object(),
+            claim("here").bound("here").object(),
+            claim("there").bound("there").object(),
+            volume("free").class("local").object(),
+            claim("first").class("local").object(),
+            claim("second").class("local").object(),
+        ]);
+        cluster.place(pod("a").claim("here").build()).unwrap();
+        cluster.refuses(
+            pod("b").claim("there").build(),
+            "node(s) didn't match PersistentVolume's node affinity",
+        );
+        cluster.place(pod("c").claim("first").build()).unwrap();
+        cluster.refuses(
+            pod("d").claim("second").build(),
+            "node(s) didn't find available persistent volumes to bind",
+        );
+    }
 }
 
 #[test]

@@ -34,7 +34,6 @@ mod sum_column;
 #[cfg(test)]
 mod tests;
 mod volume_columns;
-mod volume_reservations;
 mod workload_selectors;
 
 pub use attachable::{AttachableVolume, VolumeHandle};
@@ -47,7 +46,7 @@ pub use node_set::{Iter, NodeIndex, NodeSet};
 pub use pod_queries::{PodCounts, QueryId};
 pub use pod_terms::MatchingTerm;
 pub use resource_columns::ScalarColumn;
-pub use storage::Storage;
+pub use storage::{BySize, MigratedTopology, Reach, Room, Storage, TopologyId};
 
 use domain_counts::Spot;
 use image_columns::ImageColumns;
@@ -58,7 +57,6 @@ use port_columns::PortColumns;
 use resource_columns::ResourceColumns;
 use rows::Rows;
 use volume_columns::VolumeColumns;
-use volume_reservations::VolumeReservations;
 use workload_selectors::WorkloadSelectors;
 
 /// Hashed with a fixed seed, so that one sequence of changes always gives the same columns.
@@ -88,7 +86,6 @@ pub struct Columns {
     workloads: WorkloadSelectors,
     storage: Storage,
     volumes: VolumeColumns,
-    volume_reservations: VolumeReservations,
 }
 
 // === Changes ===
@@ -112,14 +109,18 @@ impl Columns {
         } else {
             self.unschedulable.remove(row)
         };
+        let relabelled = self.relabel(row, &node.labels);
+        if is_new || relabelled {
+            self.storage.note_node(row);
+        }
         let changed = [
             is_new,
             schedulability_changed,
+            relabelled,
             self.resources.set_allocatable(row, &node.status.allocatable),
             self.taints.set(row, &node.spec.taints),
             self.features.set(row, &node.status.declared_features),
             self.avoided.set(row, &node.avoided_controllers),
-            self.relabel(row, &node.labels),
             self.images.set(row, &node.status.images),
         ];
         if changed.contains(&true) {
@@ -133,6 +134,7 @@ impl Columns {
             return;
         };
         self.relabel(row, &Labels::default());
+        self.storage.note_node(row);
         self.nodes.remove(row);
         self.node_count -= 1;
         if self.has_pods(row) {

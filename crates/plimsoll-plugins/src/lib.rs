@@ -3,6 +3,7 @@
 //! What a plugin decides, its messages and its arithmetic are kube-scheduler 1.36's; each module says where it differs.
 //! Plugins that are not there yet stand in [`not_yet`]: they turn away the pods that need them and say so.
 
+mod broken_line;
 pub mod default_binder;
 pub mod default_preemption;
 pub mod image_locality;
@@ -28,6 +29,7 @@ pub mod selector_spread;
 pub mod service_affinity;
 pub mod taint_toleration;
 mod validated;
+pub mod volume_binding;
 mod volume_claims;
 pub mod volume_restrictions;
 pub mod volume_zone;
@@ -67,6 +69,7 @@ pub fn registry() -> Registry {
     registry.add(node_declared_features::NAME, node_declared_features::construct);
     registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
+    registry.add(volume_binding::NAME, volume_binding::construct);
     registry.add(default_preemption::NAME, default_preemption::construct);
     registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));
     not_yet::add_to(&mut registry);
@@ -116,6 +119,7 @@ mod tests {
                 "NodeResourcesFit",
                 "VolumeRestrictions",
                 "NodeVolumeLimits",
+                "VolumeBinding",
                 "VolumeZone",
                 "PodTopologySpread",
                 "InterPodAffinity",
@@ -133,6 +137,7 @@ mod tests {
                 ("TaintToleration", 3),
                 ("NodeAffinity", 2),
                 ("NodeResourcesFit", 1),
+                ("VolumeBinding", 1),
                 ("PodTopologySpread", 2),
                 ("InterPodAffinity", 2),
                 ("NodeResourcesBalancedAllocation", 1),
@@ -167,6 +172,7 @@ mod tests {
                 r#"reading "PreFilterNodePorts" from cycleState: not found"#,
                 r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#,
                 r#"cannot read "PreFilterVolumeRestrictions" from cycleState"#,
+                "not found",
                 r#"reading "PreFilterPodTopologySpread" from cycleState: not found"#,
                 r#"error reading "PreFilterInterPodAffinity" from cycleState: not found"#,
                 r#"error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found"#,
@@ -212,6 +218,7 @@ mod tests {
                 "NodeUnschedulable",
                 "NodeVolumeLimits",
                 "TaintToleration",
+                "VolumeBinding",
                 "VolumeZone"
             ]
         );

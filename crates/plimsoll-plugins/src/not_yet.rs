@@ -9,13 +9,10 @@ use plimsoll_framework::{
     Code, CycleContext, CycleState, Extensions, Plugin, PostFilter, PostFilterOutcome, PreFilter, PreFilterOutcome,
     Registry, Rejections, Status,
 };
-use plimsoll_model::{Pod, VolumeKind};
+use plimsoll_model::Pod;
 
 mod registrations;
 
-/// What users read on a pod with persistent volume claims or generic ephemeral volumes.
-pub const VOLUME_CLAIMS: &str =
-    "pod has volume claims, and this version of Plimsoll does not place pods with volumes yet (VolumeBinding)";
 /// What users read on a pod with resource claims.
 pub const RESOURCE_CLAIMS: &str =
     "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
@@ -43,14 +40,7 @@ struct Placeholder {
     need: Option<fn(&Pod) -> Option<&'static str>>,
 }
 
-const PLACEHOLDERS: [Placeholder; 5] = [
-    Placeholder {
-        missing: Missing {
-            plugin: "VolumeBinding",
-            what: "pods with volume claims are not placed",
-        },
-        need: Some(volume_claims),
-    },
+const PLACEHOLDERS: [Placeholder; 4] = [
     Placeholder {
         missing: Missing {
             plugin: DYNAMIC_RESOURCES,
@@ -164,16 +154,6 @@ impl PreFilter for NotYet {
     }
 }
 
-fn volume_claims(pod: &Pod) -> Option<&'static str> {
-    let claimed = |volume: &VolumeKind| {
-        matches!(
-            volume,
-            VolumeKind::PersistentVolumeClaim { .. } | VolumeKind::Ephemeral { .. }
-        )
-    };
-    pod.spec.volumes.iter().any(claimed).then_some(VOLUME_CLAIMS)
-}
-
 fn resource_claims(pod: &Pod) -> Option<&'static str> {
     (!pod.spec.resource_claims.is_empty()).then_some(RESOURCE_CLAIMS)
 }
@@ -221,12 +201,9 @@ mod tests {
 
     #[test]
     fn a_pod_that_needs_what_is_not_there_is_stopped_and_told() {
-        const CLAIMS: &str =
-            "pod has volume claims, and this version of Plimsoll does not place pods with volumes yet (VolumeBinding)";
         const DEVICES: &str =
             "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
         const GROUP: &str = "pod has a scheduling group, and this version of Plimsoll does not place groups of pods yet (GangScheduling)";
-        let claims: &[_] = &[("VolumeBinding", CLAIMS)];
         let term = r#"{"topologyKey":"zone","labelSelector":{}}"#;
         let required = "requiredDuringSchedulingIgnoredDuringExecution";
         let spread = |when: &str| {
@@ -237,11 +214,11 @@ mod tests {
         let cases: Vec<(String, &[(&str, &str)])> = vec![
             (
                 r#""volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"c"}}]"#.into(),
-                claims,
+                &[],
             ),
             (
                 r#""volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{}}}]"#.into(),
-                claims,
+                &[],
             ),
             (
                 r#""volumes":[{"name":"v","gcePersistentDisk":{"pdName":"d"}}]"#.into(),
@@ -288,8 +265,6 @@ mod tests {
             Listener::of(&placeholder.unwrap().extensions())
         };
         let cases = [
-            ("VolumeBinding", EventResource::StorageClass, Action::UPDATE, true),
-            ("VolumeBinding", EventResource::CsiDriver, Action::ADD, false),
             ("DynamicResources", EventResource::ResourceSlice, Action::ADD, true),
             (
                 "DynamicResources",

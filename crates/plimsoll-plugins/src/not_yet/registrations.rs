@@ -41,29 +41,12 @@ pub(super) fn of(missing: Missing) -> Registrations {
     Registrations {
         missing,
         events: match missing.plugin {
-            "VolumeBinding" => VOLUME_BINDING,
             "DynamicResources" => DYNAMIC_RESOURCES,
             "GangScheduling" => GANG_SCHEDULING,
             _ => &[],
         },
     }
 }
-
-const VOLUME_BINDING: &[(EventResource, Action)] = &[
-    (EventResource::StorageClass, Action::ADD),
-    (EventResource::StorageClass, Action::UPDATE),
-    (EventResource::PersistentVolumeClaim, Action::ADD),
-    (EventResource::PersistentVolumeClaim, Action::UPDATE),
-    (EventResource::PersistentVolume, Action::ADD),
-    (EventResource::PersistentVolume, Action::UPDATE),
-    (EventResource::Node, Action::ADD),
-    (EventResource::Node, Action::UPDATE_NODE_LABEL),
-    (EventResource::CsiNode, Action::ADD),
-    (EventResource::CsiNode, Action::UPDATE),
-    (EventResource::CsiDriver, Action::UPDATE),
-    (EventResource::CsiStorageCapacity, Action::ADD),
-    (EventResource::CsiStorageCapacity, Action::UPDATE),
-];
 
 const DYNAMIC_RESOURCES: &[(EventResource, Action)] = &[
     (EventResource::Node, Action::ADD),

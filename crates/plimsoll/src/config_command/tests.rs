@@ -86,7 +86,7 @@ fn a_valid_file_is_called_so_with_what_is_not_there_yet() {
     let folder = Folder::new(&[("f", HEAD.to_owned())]);
     let (end, out, _) = folder.run(&["check", "@f"]);
     assert_eq!(end, End::Fine);
-    assert!(out.contains("f: warning: VolumeBinding is not there yet"), "{out}");
+    assert!(out.contains("f: warning: DynamicResources is not there yet"), "{out}");
     assert!(
         out.ends_with("f: a valid KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1\n"),
         "{out}"

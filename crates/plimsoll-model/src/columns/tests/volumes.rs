@@ -95,6 +95,7 @@ prop_compose! {
             controller: controller.map(|pod| Uid::new(format!("{namespace}/{pod}"))),
             class: class.into(),
             volume: volume.into(),
+            annotated: true,
             bind_completed: true,
             selected_node: None,
             requested: None,
