@@ -203,7 +203,17 @@ impl BindingWorkers {
         }
     }
 
+    /// Jobs lie in no mailbox; they go through the tap of the actor that hands them out.
     fn hand_out(&self, job: WriteJob) {
+        let workers = self.clone();
+        let begin = move |job| {
+            workers.begin(job);
+            true
+        };
+        self.cycle.pass_on("BindingWorkers", job, WriteJob::summary, begin);
+    }
+
+    fn begin(&self, job: WriteJob) {
         match job {
             WriteJob::BindThrough {
                 claim,
@@ -212,9 +222,7 @@ impl BindingWorkers {
                 extender,
                 trace,
             } => self.through_extenders.bind(claim, pod, &node, extender, trace),
-            // Jobs lie in no mailbox; they are shown to the tap of the actor that hands them out.
-            job if self.cycle.tap_of("BindingWorkers", || job.summary()) => hand_out(&self.factory, job),
-            _ => {}
+            job => hand_out(&self.factory, job),
         }
     }
 

@@ -26,7 +26,6 @@ use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{PoppedPod, Release};
 use plimsoll_telemetry::{AttemptResult, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -45,7 +44,7 @@ use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
 use crate::hand_over::HandOver;
 use crate::informer_cache::{Changes, Credit};
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mailbox, Reply};
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
 
@@ -128,7 +127,7 @@ pub struct SchedulingCycleState {
     /// Answers that have come from the workers.
     answers: u64,
     panics: PanicBudget,
-    draining: Option<oneshot::Sender<()>>,
+    draining: Option<Reply<()>>,
     stopping: bool,
     tasks: TaskTracker,
     cancelled: CancellationToken,
@@ -311,7 +310,7 @@ impl SchedulingCycleState {
             && self.is_decided()
             && let Some(reply) = self.draining.take()
         {
-            let _ = reply.send(());
+            reply.send(());
         }
         if !self.engine.is_waiting() {
             self.held.clear();
@@ -424,7 +423,7 @@ impl Actor for SchedulingCycle {
             CycleMessage::Allow { pod, plugin } => state.take_permit(&pod, plugin, now),
             CycleMessage::Reject { pod, plugin, message } => state.take_rejection(&pod, plugin, &message, now),
             CycleMessage::WaitingPods(reply) => {
-                let _ = reply.send(state.who_waits(now));
+                reply.send(state.who_waits(now));
             }
             CycleMessage::PreemptionExecuted {
                 preemptor,

@@ -10,7 +10,7 @@ use plimsoll_config::Gate;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
@@ -241,8 +241,7 @@ impl SupervisorState {
         self.watch::<ReplicaSets>(6, &watches);
         self.watch::<StatefulSets>(7, &watches);
         self.watch::<DisruptionBudgets>(8, &watches);
-        let (reply, synced) = oneshot::channel();
-        self.warm.cache.tell(CacheMessage::AwaitSynced(reply));
+        let synced = self.warm.cache.ask("Supervisor", CacheMessage::AwaitSynced);
         let mailbox = self.mailbox.clone();
         let watching = self.watching.clone();
         self.tasks.spawn(async move {
