@@ -86,8 +86,10 @@ impl WriteJob {
     /// One line about it, the same in each run with the same seed.
     fn summary(&self) -> String {
         match self {
-            Self::Bind { claim, node, .. } => format!("Bind {} node={node}", claim.as_u64()),
-            Self::BindThrough { claim, node, .. } => format!("BindThrough {} node={node}", claim.as_u64()),
+            Self::Bind { claim, pod, node, .. } => format!("Bind {} {} node={node}", claim.as_u64(), pod.name),
+            Self::BindThrough { claim, pod, node, .. } => {
+                format!("BindThrough {} {} node={node}", claim.as_u64(), pod.name)
+            }
             Self::Read { claim, .. } => format!("Read {}", claim.as_u64()),
             Self::Status { uid, .. } => format!("Status {uid}"),
             Self::Probe(_) => "Probe".to_owned(),

@@ -1,14 +1,17 @@
 //! Judges a run while it goes on: each write as it is made, and each binding as it is sent.
 //!
 //! A binding that was sent and has no answer may still be applied, so it counts on its node until the server's time-out
-//! for it is over. What others do (another scheduler, whoever shrinks a node or resizes a pod) counts from when the
+//! for it is over; one that an extender is to make, until the time of the call is up. What others do (another scheduler, whoever shrinks a node or resizes a pod) counts from when the
 //! replica's columns show it; a binding that was decided before and goes past the line with it is excluded, by this name,
-//! and counted.
+//! and counted. A binding is decided when the cycle hands out the first job about its claim. An extender that binds after the
+//! time of the call is up is one of those others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_apiserver::{ApiServer, Mutation};
+use plimsoll_client::{Clock, VirtualClock};
+use plimsoll_model::{Moment, Pod};
 use tokio::time::Instant;
 
 use super::cluster::{Cluster, Knowledge, replica, text};
@@ -23,7 +26,9 @@ struct State {
     cluster: Cluster,
     /// What each replica's columns show.
     known: BTreeMap<String, Knowledge>,
-    /// What they showed when each binding was decided, by replica and path.
+    /// Which term of each replica goes on.
+    terms: BTreeMap<String, u64>,
+    /// What they showed when each binding was decided, by replica and pod.
     decided: BTreeMap<(String, String), Decided>,
     under_way: BTreeMap<u64, UnderWay>,
     next: u64,
@@ -33,18 +38,34 @@ struct State {
 
 #[derive(Debug, Clone, Copy)]
 struct Decided {
+    /// Term and number of the claim: what is repeated for it is no other decision.
+    claim: (u64, u64),
     known: Knowledge,
-    /// It has been answered: the next one is decided anew.
-    over: bool,
 }
 
 #[derive(Debug)]
 struct UnderWay {
-    replica: String,
-    path: String,
     uid: String,
     node: String,
-    until: Instant,
+    until: Until,
+}
+
+/// How long a binding without an answer may still be applied.
+#[derive(Debug)]
+pub enum Until {
+    /// To the server's time-out.
+    TimeOut(Instant),
+    /// To this time on the clock of whoever sent it.
+    By(Arc<VirtualClock>, Moment),
+}
+
+impl Until {
+    fn is_to_come(&self) -> bool {
+        match self {
+            Self::TimeOut(until) => *until > Instant::now(),
+            Self::By(clock, until) => *until > clock.now(),
+        }
+    }
 }
 
 /// What the judge saw.
@@ -79,11 +100,7 @@ impl Drop for Sent {
             state.counts.unknown += 1;
             return;
         }
-        if let Some(binding) = state.under_way.remove(&self.id)
-            && let Some(decided) = state.decided.get_mut(&(binding.replica, binding.path))
-        {
-            decided.over = true;
-        }
+        state.under_way.remove(&self.id);
     }
 }
 
@@ -95,6 +112,7 @@ impl Judge {
             taken: 0,
             cluster: Cluster::default(),
             known: BTreeMap::new(),
+            terms: BTreeMap::new(),
             decided: BTreeMap::new(),
             under_way: BTreeMap::new(),
             next: 0,
@@ -117,40 +135,57 @@ impl Judge {
             rest.split(' ').next()?.parse::<u64>().ok()
         };
         let mut state = self.lock();
-        let known = state
-            .known
-            .entry(replica.to_owned())
-            .or_insert(Knowledge { pods: 0, nodes: 0 });
+        let known = state.known.entry(replica.to_owned()).or_insert(Knowledge::NOTHING);
         known.pods = known.pods.max(version("pods@").unwrap_or(0));
         known.nodes = known.nodes.max(version("nodes@").unwrap_or(0));
     }
 
-    /// A replica wants to send the binding at this path: that is when it was decided, unless it repeats one.
-    pub fn asked(&self, replica: &str, path: &str) {
+    /// A replica's next term has begun, whose claims are counted anew.
+    pub fn term_began(&self, replica: &str) {
+        *self.lock().terms.entry(replica.to_owned()).or_default() += 1;
+    }
+
+    /// A replica's cycle hands out a job for the workers. With the first one about a claim, where the pod goes is decided.
+    pub fn handed_out(&self, replica: &str, job: &str) {
+        const ABOUT_CLAIMS: [&str; 3] = ["Bind", "BindThrough", "Volume"];
+        let mut words = job.split(' ');
+        let about_claim = words.next().is_some_and(|kind| ABOUT_CLAIMS.contains(&kind));
+        let claim = words.next().and_then(|claim| claim.parse::<u64>().ok());
+        let (true, Some(claim), Some(pod)) = (about_claim, claim, words.next()) else {
+            return;
+        };
         let mut state = self.lock();
-        let known = state
-            .known
-            .get(replica)
-            .copied()
-            .unwrap_or(Knowledge { pods: 0, nodes: 0 });
-        let decided = state.decided.entry((replica.to_owned(), path.to_owned()));
-        let decided = decided.or_insert(Decided { known, over: true });
-        if decided.over {
-            *decided = Decided { known, over: false };
+        let known = state.known.get(replica).copied().unwrap_or(Knowledge::NOTHING);
+        let claim = (state.terms.get(replica).copied().unwrap_or(0), claim);
+        let decided = Decided { claim, known };
+        let last = state.decided.entry((replica.to_owned(), pod.to_owned()));
+        let last = last.or_insert(decided);
+        if last.claim != claim {
+            *last = decided;
         }
     }
 
-    /// A binding has left a replica. From now on it counts on its node.
-    pub fn sent(&self, replica: &str, path: &str, uid: &str, node: &str, until: Instant) -> Sent {
+    /// An extender is to bind a pod for a replica, and may do so until then by the replica's clock.
+    pub fn sent_through_extender(
+        &self,
+        replica: &str,
+        pod: &Pod,
+        node: &str,
+        (clock, until): (&Arc<VirtualClock>, Moment),
+    ) -> Sent {
+        let until = Until::By(Arc::clone(clock), until);
+        self.sent(replica, (&pod.name.to_string(), pod.uid.as_str()), node, until)
+    }
+
+    /// The binding of a pod, by namespace and name and by UID, has left a replica. From now on it counts on its node.
+    pub fn sent(&self, replica: &str, (pod, uid): (&str, &str), node: &str, until: Until) -> Sent {
         let mut state = self.lock();
         state.catch_up();
         state.counts.sent += 1;
-        state.check_sent(replica, path, uid, node);
+        state.check_sent(replica, pod, uid, node);
         state.next += 1;
         let id = state.next;
         let binding = UnderWay {
-            replica: replica.to_owned(),
-            path: path.to_owned(),
             uid: uid.to_owned(),
             node: node.to_owned(),
             until,
@@ -196,23 +231,23 @@ impl State {
     fn check_applied(&mut self, mutation: &Mutation) {
         let Some(replica) = replica(mutation) else { return };
         let object = &mutation.object;
-        let path = binding_path(&text(object, "/metadata/namespace"), &text(object, "/metadata/name"));
-        let known = self.known_for(replica, &path);
+        let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+        let known = self.known_for(replica, &format!("{namespace}/{name}"));
         let node = text(object, "/spec/nodeName");
-        let when = format!("with {} at version {}", text(object, "/metadata/name"), mutation.rv);
+        let when = format!("with {name} at version {}", mutation.rv);
         self.judge(&node, &[], known, &when);
     }
 
-    fn check_sent(&mut self, replica: &str, path: &str, uid: &str, node: &str) {
-        let now = Instant::now();
-        let known = self.known_for(replica, path);
+    fn check_sent(&mut self, replica: &str, pod: &str, uid: &str, node: &str) {
+        let known = self.known_for(replica, pod);
         let cluster = &self.cluster;
         let pending = |uid: &str| cluster.pod(uid).is_some_and(|pod| pod.placed.is_none());
         if !pending(uid) {
             return;
         }
         let open = self.under_way.values();
-        let open = open.filter(|binding| binding.node == node && binding.until > now && pending(&binding.uid));
+        let open =
+            open.filter(|binding| binding.node == node && binding.until.is_to_come() && pending(&binding.uid));
         let mut coming: Vec<String> = open.map(|binding| binding.uid.clone()).collect();
         coming.push(uid.to_owned());
         coming.sort_unstable();
@@ -223,8 +258,8 @@ impl State {
         self.judge(node, &coming, known, &when);
     }
 
-    fn known_for(&self, replica: &str, path: &str) -> Knowledge {
-        let key = (replica.to_owned(), path.to_owned());
+    fn known_for(&self, replica: &str, pod: &str) -> Knowledge {
+        let key = (replica.to_owned(), pod.to_owned());
         self.decided.get(&key).map_or(Knowledge::ALL, |decided| decided.known)
     }
 
@@ -238,9 +273,4 @@ impl State {
         }
         self.found.push(format!("{past} {when}"));
     }
-}
-
-/// Where a binding is posted to.
-fn binding_path(namespace: &str, pod: &str) -> String {
-    format!("/api/v1/namespaces/{namespace}/pods/{pod}/binding")
 }
