@@ -86,8 +86,6 @@ struct Attempted {
     initial_attempt: Option<Moment>,
     flushed: bool,
     begun: Moment,
-    /// The chosen node was written to the pod's status, which the pod as we know it does not show.
-    expected: bool,
 }
 
 /// What the cycle actor owns.
@@ -163,6 +161,7 @@ impl SchedulingCycleState {
         let mut notices = Vec::new();
         for change in changes.changes.iter() {
             self.engine.apply(change, now, &mut notices);
+            self.status_writes.see(&change.delta);
             self.mailbox.pulse().beat();
         }
         self.pass_on(&changes.changes);
@@ -208,6 +207,7 @@ impl SchedulingCycleState {
             self.adopt();
         }
         let pod = Arc::clone(&popped.pod);
+        self.status_writes.handed_out(&pod);
         tracing::debug!(pod = %pod.name, "Attempting to schedule pod");
         self.attempted.insert(
             pod.uid.clone(),
@@ -217,7 +217,6 @@ impl SchedulingCycleState {
                 initial_attempt: popped.initial_attempt,
                 flushed: popped.flushed,
                 begun: now,
-                expected: false,
             },
         );
         self.current = Some(popped);

@@ -148,7 +148,8 @@ impl Chaos {
         for budget in others::BUDGETS {
             self.world.allow_disruptions(budget, 1_000);
         }
-        self.world.pass_with_kubelets(SETTLE + self.climate.time_for(100)).await;
+        let settling = SETTLE + self.climate.time_for(100) + self.climate.quiet_end();
+        self.world.pass_with_kubelets(settling).await;
         self.let_leaders_resign().await;
         self.look().await;
         let verdict = self.verdict();

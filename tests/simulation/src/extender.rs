@@ -13,7 +13,8 @@ use plimsoll_actors::effects::{Gate, PerformEffect};
 use plimsoll_apiserver::ApiServer;
 use plimsoll_client::{Clock, VirtualClock};
 use plimsoll_framework::{
-    EXTENDER, EffectReply, EffectRequest, ExtenderAnswer, ExtenderCall, ExtenderNodes, ExtenderRequest,
+    EXTENDER, EffectReply, EffectRequest, ExtenderAnswer, ExtenderCall, ExtenderChoice, ExtenderNodes, ExtenderRequest,
+    ExtenderVictims,
 };
 use plimsoll_model::{Moment, Pod};
 use rand_chacha::ChaCha8Rng;
@@ -52,7 +53,7 @@ pub enum Trouble {
 /// What goes wrong, of which verb, and of how many calls in a hundred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mood {
-    /// `filter`, `prioritize` or `bind`.
+    /// `filter`, `prioritize`, `preempt` or `bind`.
     pub verb: &'static str,
     /// What.
     pub trouble: Trouble,
@@ -309,7 +310,16 @@ fn answer_to(call: &ExtenderCall) -> Answer {
             };
             Ok(ExtenderAnswer::Prioritized(names(nodes).into_iter().map(score).collect()))
         }
-        other => Err(format!("not a question for this extender: {}", other.verb())),
+        ExtenderCall::Preempt { pod, candidates } => {
+            let let_on = candidates.iter().filter(|victims| lets(&pod.name.name, &victims.node));
+            let choice = |victims: &ExtenderVictims| ExtenderChoice {
+                node: victims.node.clone(),
+                pods: victims.pods.iter().map(|pod| pod.uid.clone()).collect(),
+                violations: victims.violations,
+            };
+            Ok(ExtenderAnswer::Preempted(let_on.map(choice).collect()))
+        }
+        ExtenderCall::Bind { .. } => Err("nobody said for whom".to_owned()),
     }
 }
 

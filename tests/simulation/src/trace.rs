@@ -103,8 +103,8 @@ pub(crate) struct ReplicaTap {
 impl Tap for ReplicaTap {
     fn sent(&self, to: &'static str, summary: &str) {
         self.trace.note(&format!("{} {to}: {summary}", self.replica));
-        if to == "BindingWorkers" {
-            self.judge.handed_out(&self.replica, summary);
+        if (to, summary) == ("SchedulingQueue", "Ready") {
+            self.judge.decided(&self.replica);
         }
         self.terms.check();
     }
@@ -115,7 +115,6 @@ impl Tap for ReplicaTap {
 
     fn term_began(&self, token: &Arc<TermToken>) {
         self.terms.began(&self.replica, &self.clock, token);
-        self.judge.term_began(&self.replica);
     }
 
     fn loses(&self, to: &'static str, summary: &str) -> bool {

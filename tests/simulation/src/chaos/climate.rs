@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use plimsoll_actors::elector::progress::WATCH_PATIENCE;
 use plimsoll_apiserver::fault::{Action, Match, Rule};
 use plimsoll_config::{ElectionConfig, ExtenderConfig, GoDuration, PodDisruptionBudgetPolicy};
 
@@ -87,6 +88,8 @@ impl Asked {
             url_prefix: "http://extender".to_owned(),
             filter_verb: verb(self.filters, "filter"),
             prioritize_verb: verb(self.prioritizes, "prioritize"),
+            // Whoever keeps pods off nodes must be able to say so before anybody goes there in vain.
+            preempt_verb: verb(self.filters, "preempt"),
             bind_verb: verb(self.binds, "bind"),
             weight: 1,
             http_timeout: GoDuration::from_nanos(i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX)),
@@ -98,7 +101,12 @@ impl Asked {
 
     /// The verbs it is asked.
     pub(super) fn verbs(&self) -> Vec<&'static str> {
-        let verbs = [("filter", self.filters), ("prioritize", self.prioritizes), ("bind", self.binds)];
+        let verbs = [
+            ("filter", self.filters),
+            ("preempt", self.filters),
+            ("prioritize", self.prioritizes),
+            ("bind", self.binds),
+        ];
         verbs.into_iter().filter(|(_, asked)| *asked).map(|(verb, _)| verb).collect()
     }
 }
@@ -138,7 +146,17 @@ impl Climate {
 
     /// How long a leader that gives up may be waited for: it does so every few minutes where no bookmarks come.
     pub(super) fn time_to_resign(&self) -> Duration {
-        if self.bookmarks == Some(NEVER) { RESIGNING } else { Duration::ZERO }
+        if self.is_silent() { RESIGNING } else { Duration::ZERO }
+    }
+
+    /// Whether no bookmarks come, from the first step to the end.
+    pub(super) fn is_silent(&self) -> bool {
+        self.bookmarks == Some(NEVER)
+    }
+
+    /// How long nothing happens before the end, beyond what it takes to settle: long enough for a leader to give up.
+    pub(super) fn quiet_end(&self) -> Duration {
+        if self.is_silent() { WATCH_PATIENCE } else { Duration::ZERO }
     }
 
     /// How long an extender's answer is waited for.
@@ -247,6 +265,11 @@ impl Chaos {
         if let Some(asked) = &self.climate.extender {
             self.extender = Some(SimulatedExtender::new(&self.world, self.seed, asked.latency));
         }
+        self.set_bookmarks();
+    }
+
+    /// Watches that are opened from now on get their bookmarks as the climate says.
+    pub(super) fn set_bookmarks(&self) {
         if let Some(period) = self.climate.bookmarks {
             let millis = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
             let rule = Rule::new(Match::verbs(&["watch"]), Action::BookmarkEvery { millis });

@@ -19,13 +19,13 @@ impl Chaos {
         };
         let limit = u64::try_from(self.climate.extender_limit().as_millis()).unwrap_or(1_000);
         let millis = Duration::from_millis;
-        let trouble = match self.dice.below(if verb == "bind" { 10 } else { 6 }) {
+        let trouble = match self.dice.below(if verb == "bind" { 14 } else { 6 }) {
             0 => Trouble::Fails,
             1 | 2 => Trouble::Slow(millis(self.dice.below(limit))),
             3 => Trouble::CallLost,
             4 | 5 => Trouble::AnswerLost,
-            6 | 7 => Trouble::TooLate(millis(self.dice.below(5_000))),
-            8 => Trouble::Refuses,
+            6..10 => Trouble::TooLate(millis(self.dice.below(5_000))),
+            10 => Trouble::Refuses,
             _ => Trouble::Denies,
         };
         let percent = self.dice.pick(&[10, 30, 60, 100]).copied().unwrap_or(30);

@@ -46,6 +46,9 @@ impl Chaos {
             self.count(id);
         }
         self.world.server().faults().clear();
+        if self.climate.is_silent() {
+            self.set_bookmarks();
+        }
     }
 
     fn count(&mut self, id: RuleId) {

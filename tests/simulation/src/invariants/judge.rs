@@ -3,8 +3,8 @@
 //! A binding that was sent and has no answer may still be applied, so it counts on its node until the server's time-out
 //! for it is over; one that an extender is to make, until the time of the call is up. What others do (another scheduler, whoever shrinks a node or resizes a pod) counts from when the
 //! replica's columns show it; a binding that was decided before and goes past the line with it is excluded, by this name,
-//! and counted. A binding is decided when the cycle hands out the first job about its claim. An extender that binds after the
-//! time of the call is up is one of those others.
+//! and counted. It is decided where a pod goes when the cycle asks for the next one; what follows may take its time. An extender
+//! that binds after the time of the call is up is one of those others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,21 +26,14 @@ struct State {
     cluster: Cluster,
     /// What each replica's columns show.
     known: BTreeMap<String, Knowledge>,
-    /// Which term of each replica goes on.
-    terms: BTreeMap<String, u64>,
-    /// What they showed when each binding was decided, by replica and pod.
-    decided: BTreeMap<(String, String), Decided>,
+    /// The pod that each replica's cycle tries, and what the columns show as far as it is judged by them.
+    tried: BTreeMap<String, (String, Knowledge)>,
+    /// What they showed when it was decided where a pod goes, by replica and pod.
+    decided: BTreeMap<(String, String), Knowledge>,
     under_way: BTreeMap<u64, UnderWay>,
     next: u64,
     counts: Counts,
     found: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Decided {
-    /// Term and number of the claim: what is repeated for it is no other decision.
-    claim: (u64, u64),
-    known: Knowledge,
 }
 
 #[derive(Debug)]
@@ -112,7 +105,7 @@ impl Judge {
             taken: 0,
             cluster: Cluster::default(),
             known: BTreeMap::new(),
-            terms: BTreeMap::new(),
+            tried: BTreeMap::new(),
             decided: BTreeMap::new(),
             under_way: BTreeMap::new(),
             next: 0,
@@ -125,11 +118,32 @@ impl Judge {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A message has reached an actor of a replica: the cycle's columns may show more.
+    /// A message has reached an actor of a replica. The cycle takes them up in this order: its columns show more with
+    /// changes, and a pod is judged by what came before it, or before the answer that its judgement waited for.
     pub fn arrived(&self, replica: &str, to: &str, summary: &str) {
-        if to != "SchedulingCycle" || !summary.starts_with("Changes ") {
+        if to != "SchedulingCycle" {
             return;
         }
+        match summary.split_once(' ') {
+            Some(("Changes", _)) => self.learned(replica, summary),
+            Some(("Attempt", pod)) => {
+                let pod = pod.split(' ').next().unwrap_or_default();
+                let mut state = self.lock();
+                let known = state.known.get(replica).copied().unwrap_or(Knowledge::NOTHING);
+                state.tried.insert(replica.to_owned(), (pod.to_owned(), known));
+            }
+            Some(("EffectAnswered", _)) => {
+                let mut state = self.lock();
+                let State { known, tried, .. } = &mut *state;
+                if let (Some(now), Some((_, judged_by))) = (known.get(replica), tried.get_mut(replica)) {
+                    *judged_by = *now;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learned(&self, replica: &str, summary: &str) {
         let version = |mark: &str| {
             let (_, rest) = summary.split_once(mark)?;
             rest.split(' ').next()?.parse::<u64>().ok()
@@ -140,28 +154,11 @@ impl Judge {
         known.nodes = known.nodes.max(version("nodes@").unwrap_or(0));
     }
 
-    /// A replica's next term has begun, whose claims are counted anew.
-    pub fn term_began(&self, replica: &str) {
-        *self.lock().terms.entry(replica.to_owned()).or_default() += 1;
-    }
-
-    /// A replica's cycle hands out a job for the workers. With the first one about a claim, where the pod goes is decided.
-    pub fn handed_out(&self, replica: &str, job: &str) {
-        const ABOUT_CLAIMS: [&str; 3] = ["Bind", "BindThrough", "Volume"];
-        let mut words = job.split(' ');
-        let about_claim = words.next().is_some_and(|kind| ABOUT_CLAIMS.contains(&kind));
-        let claim = words.next().and_then(|claim| claim.parse::<u64>().ok());
-        let (true, Some(claim), Some(pod)) = (about_claim, claim, words.next()) else {
-            return;
-        };
+    /// A replica's cycle asks for the next pod: it is decided where the last one goes.
+    pub fn decided(&self, replica: &str) {
         let mut state = self.lock();
-        let known = state.known.get(replica).copied().unwrap_or(Knowledge::NOTHING);
-        let claim = (state.terms.get(replica).copied().unwrap_or(0), claim);
-        let decided = Decided { claim, known };
-        let last = state.decided.entry((replica.to_owned(), pod.to_owned()));
-        let last = last.or_insert(decided);
-        if last.claim != claim {
-            *last = decided;
+        if let Some((pod, known)) = state.tried.remove(replica) {
+            state.decided.insert((replica.to_owned(), pod), known);
         }
     }
 
@@ -260,7 +257,7 @@ impl State {
 
     fn known_for(&self, replica: &str, pod: &str) -> Knowledge {
         let key = (replica.to_owned(), pod.to_owned());
-        self.decided.get(&key).map_or(Knowledge::ALL, |decided| decided.known)
+        self.decided.get(&key).copied().unwrap_or(Knowledge::ALL)
     }
 
     fn judge(&mut self, node: &str, coming: &[&str], known: Knowledge, when: &str) {
