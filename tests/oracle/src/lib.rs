@@ -30,7 +30,7 @@ mod search;
 mod shrink;
 mod upstream;
 
-pub use answer::{Answer, Score, Verdict};
+pub use answer::{Answer, Score, Verdict, Volumes};
 pub use case::Case;
 pub use compare::{Difference, differences};
 pub use coverage::Verdicts;

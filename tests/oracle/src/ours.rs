@@ -17,6 +17,8 @@ use serde_json::Value;
 use crate::answer::{Answer, Score, Verdict};
 use crate::case::Case;
 
+pub(crate) mod storage;
+
 /// What Plimsoll makes of a case; a panic is an error like any other.
 pub(crate) fn judge(case: &Case) -> Answer {
     guarded(
@@ -95,6 +97,12 @@ impl Cluster {
         for budget in &case.disruption_budgets {
             let new = Some(Arc::new(decode_disruption_budget(&bytes(budget))?));
             cluster.tell(Delta::DisruptionBudgetChanged { old: None, new });
+        }
+        for (kind, objects) in storage::of_case(case) {
+            for object in objects {
+                let new = Some(storage::decode(kind, object)?);
+                cluster.tell(Delta::StorageChanged { old: None, new });
+            }
         }
         for node in &case.nodes {
             cluster.tell(Delta::NodeAdded(Arc::new(decode_node(&bytes(node))?)));

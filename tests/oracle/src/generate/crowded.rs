@@ -3,7 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::pod::Stage;
-use super::{Shape, Sums, add_stray, affinity, budget, config, labels, node, pod, spread, without_nodes};
+use super::{
+    Shape, Sums, add_stray, affinity, budget, config, has_storage, labels, node, pod, spread, storage, without_nodes,
+};
 use crate::case::Case;
 use crate::dice::Dice;
 
@@ -35,7 +37,8 @@ const ROOM: Shape = Shape {
 };
 
 /// A cluster with little room and pods of many priorities.
-pub(crate) fn crowded(dice: &mut Dice) -> Case {
+pub(crate) fn crowded(seed: u64, number: u64) -> Case {
+    let dice = &mut Dice::new(seed, number);
     let habits = habits(dice);
     let shape = Shape {
         nodes: dice.one_of(&[1, 2, 3, 3, 4, 4, 5, 6, 8, 10]),
@@ -62,6 +65,9 @@ pub(crate) fn crowded(dice: &mut Dice) -> Case {
         add_stray(dice, &mut case, shape);
     }
     case.disruption_budgets = budget::budgets(dice, &case);
+    if has_storage(number) {
+        storage::furnish(dice, &mut case, storage::Habits::Contended);
+    }
     case
 }
 
