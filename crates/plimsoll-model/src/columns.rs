@@ -29,6 +29,7 @@ mod storage;
 mod sum_column;
 #[cfg(test)]
 mod tests;
+mod volume_reservations;
 mod workload_selectors;
 
 pub use domain_counts::DomainCounts;
@@ -49,6 +50,7 @@ use pod_columns::PodColumns;
 use port_columns::PortColumns;
 use resource_columns::ResourceColumns;
 use rows::Rows;
+use volume_reservations::VolumeReservations;
 use workload_selectors::WorkloadSelectors;
 
 /// Hashed with a fixed seed, so that one sequence of changes always gives the same columns.
@@ -77,6 +79,7 @@ pub struct Columns {
     pods: PodColumns,
     workloads: WorkloadSelectors,
     storage: Storage,
+    volume_reservations: VolumeReservations,
 }
 
 // === Changes ===

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 mod claim;
 mod csi;
+mod reservation;
 mod storage_class;
 mod volume;
 mod volume_attachment;
 
 pub use claim::{ClaimPhase, ClaimReference, PersistentVolumeClaim};
 pub use csi::{CsiDriver, CsiNode, CsiNodeDriver, CsiStorageCapacity};
+pub use reservation::{VolumeReservation, VolumeWrite, VolumeWritten};
 pub use storage_class::{StorageClass, TopologySelectorTerm, VolumeBindingMode};
 pub use volume::{AccessModes, PersistentVolume, VolumeMode, VolumePhase, VolumeSource};
 pub use volume_attachment::VolumeAttachment;
