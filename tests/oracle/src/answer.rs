@@ -48,7 +48,7 @@ pub struct Volumes {
     /// They cannot be reserved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Volumes that are there, and the namespace, name and UID of the claim that gets each.
+    /// Volumes that are there, and namespace and name of the claim that gets each.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub bound: BTreeMap<String, String>,
     /// Namespace and name of the claims for which volumes are to be made, sorted.

@@ -96,7 +96,7 @@ func (b *bench) noteBound(action testing.Action) (bool, runtime.Object, error) {
 		return false, nil, nil
 	}
 	claim := volume.Spec.ClaimRef
-	b.written.Bound[volume.Name] = fmt.Sprintf("%s/%s %s", claim.Namespace, claim.Name, claim.UID)
+	b.written.Bound[volume.Name] = claim.Namespace + "/" + claim.Name
 	return true, volume, nil
 }
 
