@@ -40,7 +40,9 @@ mod workload_selector;
 pub use affinity::{Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, PreferredTerm, WeightedPodAffinityTerm};
 pub use change::{Change, Delta, Seq};
 pub use decode::{
-    DecodeError, ObjectMetaHead, decode_disruption_budget, decode_metadata, decode_namespace, decode_node, decode_pod,
+    DecodeError, ObjectMetaHead, decode_csi_driver, decode_csi_node, decode_csi_storage_capacity,
+    decode_disruption_budget, decode_metadata, decode_namespace, decode_node, decode_persistent_volume,
+    decode_persistent_volume_claim, decode_pod, decode_storage_class, decode_volume_attachment,
     decode_workload_selector,
 };
 pub use disruption_budget::DisruptionBudget;

@@ -97,6 +97,15 @@ macro_rules! of_each_kind {
     };
 }
 
+/// Whether two objects are equal, whatever their versions.
+macro_rules! same {
+    ($own:expr, $other:expr) => {{
+        let mut own = (**$own).clone();
+        own.resource_version = $other.resource_version;
+        own == **$other
+    }};
+}
+
 impl StorageObject {
     /// Which kind it is of.
     pub fn kind(&self) -> StorageKind {
@@ -124,6 +133,19 @@ impl StorageObject {
     /// Version of this content.
     pub fn resource_version(&self) -> ResourceVersion {
         of_each_kind!(self, object => object.resource_version)
+    }
+
+    /// Whether nothing that is kept differs from another object of the same kind but the version, and the version is for nobody:
+    /// volumes and claims are written with theirs, so that an old one would be refused.
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::StorageClass(own), Self::StorageClass(other)) => same!(own, other),
+            (Self::CsiDriver(own), Self::CsiDriver(other)) => same!(own, other),
+            (Self::CsiNode(own), Self::CsiNode(other)) => same!(own, other),
+            (Self::CsiStorageCapacity(own), Self::CsiStorageCapacity(other)) => same!(own, other),
+            (Self::VolumeAttachment(own), Self::VolumeAttachment(other)) => same!(own, other),
+            _ => self == other,
+        }
     }
 }
 

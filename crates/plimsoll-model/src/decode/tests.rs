@@ -9,6 +9,7 @@ use crate::{
 
 mod kinds;
 mod status;
+mod storage;
 
 const RUNNING_POD: &str = include_str!("tests/running_pod.json");
 const NODE: &str = include_str!("tests/node.json");
