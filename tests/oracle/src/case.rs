@@ -67,11 +67,6 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether there is anything of storage.
-    pub(crate) fn has_storage(&self) -> bool {
-        !self.storage_classes.is_empty()
-    }
-
     /// Adds an object of storage that tells its kind; others are left out.
     pub(crate) fn add_storage(&mut self, object: Value) {
         let list = match object["kind"].as_str().unwrap_or_default() {

@@ -66,7 +66,8 @@ struct Class {
     name: String,
     /// Its claims wait for a pod.
     waits: bool,
-    provisioner: &'static str,
+    /// Nobody makes its volumes.
+    by_hand: bool,
 }
 
 /// What there is of storage so far.
@@ -82,7 +83,7 @@ struct Store<'a> {
 
 /// Gives a cluster storage, and its pods volumes.
 pub(super) fn furnish(dice: &mut Dice, case: &mut Case, habits: Habits) {
-    let scores_room = dice.percent(25);
+    let scores_room = dice.percent(33);
     if scores_room {
         case.feature_gates.insert("StorageCapacityScoring".to_owned(), true);
     }
@@ -188,14 +189,17 @@ impl Store<'_> {
     fn furnish_new(&mut self, dice: &mut Dice, pod: &mut Value, wanted: usize) {
         for number in 0..wanted {
             match dice.below(100) {
-                0..12 => self.give_ephemeral(dice, pod, number, 15),
-                12..20 => add_volume(pod, "inline", inline::in_tree(dice)),
-                20..25 => add_volume(pod, "inline", inline::csi(dice)),
-                25..29 => add_volume(pod, "absent", claimed("absent")),
+                0..12 => self.give_ephemeral(dice, pod, number, 10),
+                12..28 => add_volume(pod, "inline", inline::in_tree(dice)),
+                28..31 => add_volume(pod, "inline", inline::csi(dice)),
+                31 | 32 => add_volume(pod, "absent", claimed("absent")),
                 _ => {
                     let name = format!("claim-{number}");
                     self.add_claim(dice, pod, &name, None);
                     add_volume(pod, "claimed", claimed(&name));
+                    if dice.percent(2) {
+                        add_volume(pod, "again", claimed(&name));
+                    }
                 }
             }
         }
@@ -214,9 +218,9 @@ impl Store<'_> {
         for number in 0..dice.one_of(&[0, 1, 1, 2]) {
             match dice.below(100) {
                 0..10 => self.give_ephemeral(dice, pod, number, 2),
-                10..30 => add_volume(pod, "inline", inline::in_tree(dice)),
-                30..34 => add_volume(pod, "inline", inline::csi(dice)),
-                34..37 => add_volume(pod, "absent", claimed("absent")),
+                10..45 => add_volume(pod, "inline", inline::in_tree(dice)),
+                45..48 => add_volume(pod, "inline", inline::csi(dice)),
+                48..50 => add_volume(pod, "absent", claimed("absent")),
                 _ => {
                     let name = format!("{}-{number}", pod["metadata"]["name"].as_str().unwrap_or_default());
                     self.add_claim(dice, pod, &name, None);
@@ -236,7 +240,7 @@ impl Store<'_> {
         } else {
             Some(json!({ "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"] }))
         };
-        if dice.percent(88) {
+        if dice.percent(92) {
             self.add_claim(dice, pod, &name, Some(owner));
         }
         let template = json!({

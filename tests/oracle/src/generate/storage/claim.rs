@@ -55,7 +55,7 @@ impl Store<'_> {
             State::Waiting => self.wait(dice, &mut claim, &class),
             State::Immediate | State::Classless | State::Orphaned => {}
         }
-        if dice.percent(3) {
+        if dice.percent(2) {
             claim["metadata"]["deletionTimestamp"] = json!("2026-01-02T00:00:00Z");
             claim["metadata"]["deletionGracePeriodSeconds"] = json!(0);
         }
@@ -67,13 +67,13 @@ impl Store<'_> {
             return State::Bound;
         }
         match dice.below(100) {
-            0..38 => State::Bound,
-            38..41 => State::BoundToNone,
-            41..44 => State::Lost,
-            44..87 => State::Waiting,
-            87..91 => State::Immediate,
-            91..94 => State::Named,
-            94..97 => State::Classless,
+            0..42 => State::Bound,
+            42..45 => State::BoundToNone,
+            45..47 => State::Lost,
+            47..92 => State::Waiting,
+            92..94 => State::Immediate,
+            94..96 => State::Named,
+            96..98 => State::Classless,
             _ => State::Orphaned,
         }
     }

@@ -11,11 +11,15 @@ impl Store<'_> {
     pub(super) fn add_classes(&mut self, dice: &mut Dice) {
         for number in 0..dice.between(1, 4) {
             let name = format!("class-{number}");
-            let waits = self.habits == Habits::Contended || dice.percent(75);
+            let waits = self.habits == Habits::Contended || dice.percent(if number == 0 { 94 } else { 70 });
             let provisioner = provisioner(dice);
             let class = class(dice, &name, waits, provisioner);
             self.case.storage_classes.push(class);
-            self.classes.push(Class { name, waits, provisioner });
+            self.classes.push(Class {
+                name,
+                waits,
+                by_hand: provisioner == NOBODY,
+            });
         }
     }
 
@@ -31,11 +35,11 @@ impl Store<'_> {
 
 fn provisioner(dice: &mut Dice) -> &'static str {
     match dice.below(100) {
-        0..30 => NOBODY,
-        30..65 => "disk.csi.example.com",
-        65..75 => "file.csi.example.com",
-        75..80 => "example.com/external",
-        80..85 => "ebs.csi.aws.com",
+        0..42 => NOBODY,
+        42..70 => "disk.csi.example.com",
+        70..78 => "file.csi.example.com",
+        78..82 => "example.com/external",
+        82..86 => "ebs.csi.aws.com",
         _ => dice.pick(&IN_TREE),
     }
 }

@@ -88,9 +88,9 @@ pub(crate) fn any_driver(dice: &mut Dice, name: &str) -> Value {
 /// What drivers say of a node: limits that are soon reached, or none.
 pub(crate) fn any_csi_node(dice: &mut Dice, name: &str, tight: bool) -> Value {
     let mut node = json!({ "metadata": metadata(name) });
-    if dice.percent(60) {
-        let migrated = dice.some(7, &IN_TREE).join(",");
-        node["metadata"]["annotations"] = json!({ MIGRATED: migrated });
+    if dice.percent(80) {
+        let migrated: Vec<&str> = IN_TREE.into_iter().filter(|_| dice.percent(75)).collect();
+        node["metadata"]["annotations"] = json!({ MIGRATED: migrated.join(",") });
     }
     let mut drivers = Vec::new();
     for driver in DRIVERS {

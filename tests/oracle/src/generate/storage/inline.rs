@@ -25,7 +25,7 @@ pub(super) fn in_tree(dice: &mut Dice) -> Value {
             json!({ "iscsi": { "targetPortal": portal, "iqn": iqn, "lun": 0, "readOnly": read_only } })
         }
         11..15 => {
-            let monitors: &[&str] = dice.one_of(&[&["m1"], &["m1", "m2"], &["m2"], &["m2", "m3"], &["m3"]]);
+            let monitors: &[&str] = dice.one_of(&[&["m1"], &["m1", "m2"], &["m2"], &["m2", "m3"]]);
             let pool = dice.seldom(20, &["rbd"], &["other"]);
             json!({
                 "rbd": {

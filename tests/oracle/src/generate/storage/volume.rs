@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::{BETA_CLASS, BETA_REGION, BETA_ZONE, CSI_ZONES, DRIVERS, Habits, Store, gibibytes, labels_of_volume, metadata};
+use super::{BETA_CLASS, BETA_REGION, BETA_ZONE, CSI_ZONES, Class, DRIVERS, Habits, Store, gibibytes, labels_of_volume, metadata};
 use crate::dice::Dice;
 use crate::generate::affinity;
 use crate::generate::node::{HOSTNAME, REGION, ZONE};
@@ -11,7 +11,11 @@ impl Store<'_> {
     /// Volumes that nobody has yet, of classes whose claims wait.
     pub(super) fn add_spare_volumes(&mut self, dice: &mut Dice) {
         for class in self.classes.clone() {
-            let count = if class.waits { dice.one_of(&[0, 1, 2, 3, 4, 6]) } else { dice.below(2) };
+            let count = match class {
+                Class { waits: false, .. } => dice.below(2),
+                Class { by_hand: true, .. } => dice.one_of(&[1, 2, 3, 4, 6, 8]),
+                Class { by_hand: false, .. } => dice.one_of(&[0, 0, 1, 2, 3]),
+            };
             for _ in 0..count {
                 let volume = self.volume(dice, &class.name);
                 self.case.persistent_volumes.push(volume);
@@ -24,7 +28,7 @@ impl Store<'_> {
         let name = format!("volume-{}", self.case.persistent_volumes.len());
         let size = self.size(dice);
         let nodes = self.case.nodes.len();
-        let near = if self.habits == Habits::Contended { 30 } else { 75 };
+        let near = if self.habits == Habits::Contended { 30 } else { 60 };
         let mut volume = any_volume(dice, &name, nodes, near);
         volume["spec"]["capacity"] = json!({ "storage": gibibytes(dice, size) });
         if !class.is_empty() {
@@ -53,7 +57,8 @@ pub(crate) fn any_volume(dice: &mut Dice, name: &str, nodes: usize, near: usize)
     if dice.percent(8) {
         spec["volumeMode"] = json!(dice.pick(&["Block", "Filesystem"]));
     }
-    if dice.percent(4) {
+    // Others cannot be altered.
+    if kind == "csi" && dice.percent(5) {
         spec["volumeAttributesClassName"] = json!(dice.pick(&["gold", "silver"]));
     }
     let mut volume = json!({ "metadata": metadata(name), "spec": spec });
@@ -85,7 +90,7 @@ fn modes(dice: &mut Dice) -> Vec<&'static str> {
 
 /// Zones of a volume; several stand in one label.
 fn label_zones(dice: &mut Dice, kind: &str, labels: &mut Map<String, Value>) {
-    if !dice.percent(35) {
+    if !dice.percent(45) {
         return;
     }
     // Regions are made out of zones where there are several: of any others no disk can be found.
@@ -128,7 +133,7 @@ fn terms(dice: &mut Dice, nodes: usize) -> Vec<Value> {
             vec![of(BETA_ZONE, json!(zones))]
         }
         36..62 => {
-            let hosts: Vec<String> = (0..dice.between(1, 4)).map(|_| format!("n{}", dice.below(nodes + 1))).collect();
+            let hosts: Vec<String> = (0..dice.between(1, nodes + 1)).map(|_| format!("n{}", dice.below(nodes + 1))).collect();
             vec![of(HOSTNAME, json!(hosts))]
         }
         62..68 => vec![of(dice.pick(&[REGION, BETA_REGION]), json!(["r1"]))],
@@ -151,15 +156,15 @@ fn terms(dice: &mut Dice, nodes: usize) -> Vec<Value> {
 /// The field that tells the source, and its value.
 fn source(dice: &mut Dice) -> (&'static str, Value) {
     match dice.below(100) {
-        0..38 => {
+        0..34 => {
             let driver = if dice.percent(80) { DRIVERS[0] } else { dice.pick(&DRIVERS) };
             ("csi", json!({ "driver": driver, "volumeHandle": format!("handle-{}", dice.below(12)) }))
         }
-        38..54 => ("local", json!({ "path": "/mnt/disk" })),
-        54..60 => ("hostPath", json!({ "path": "/mnt/path" })),
-        60..66 => ("nfs", json!({ "server": "nfs.example.com", "path": "/" })),
-        66..69 => ("iscsi", json!({ "targetPortal": "10.0.0.1:3260", "iqn": "iqn.2026-01.com.example:a", "lun": 0 })),
-        69..72 => ("rbd", json!({ "monitors": ["m1"], "image": "a", "pool": "rbd", "user": "admin", "keyring": "/k" })),
+        34..48 => ("local", json!({ "path": "/mnt/disk" })),
+        48..54 => ("hostPath", json!({ "path": "/mnt/path" })),
+        54..58 => ("nfs", json!({ "server": "nfs.example.com", "path": "/" })),
+        58..60 => ("iscsi", json!({ "targetPortal": "10.0.0.1:3260", "iqn": "iqn.2026-01.com.example:a", "lun": 0 })),
+        60..62 => ("rbd", json!({ "monitors": ["m1"], "image": "a", "pool": "rbd", "user": "admin", "keyring": "/k" })),
         _ => in_tree(dice),
     }
 }
@@ -167,12 +172,12 @@ fn source(dice: &mut Dice) -> (&'static str, Value) {
 fn in_tree(dice: &mut Dice) -> (&'static str, Value) {
     match dice.below(20) {
         0..6 => {
-            let id = dice.seldom(6, &["vol-1", "vol-2", "aws://z1/vol-1", "aws:///vol-3"], &["aws://z1/disk", "aws:///vol-1/x"]);
+            let id = dice.seldom(12, &["vol-1", "vol-2", "aws://z1/vol-1", "aws:///vol-3"], &["aws://z1/disk", "aws:///vol-1/x"]);
             ("awsElasticBlockStore", json!({ "volumeID": id }))
         }
         6..11 => ("gcePersistentDisk", json!({ "pdName": dice.pick(&["disk-1", "disk-2", "disk-3"]) })),
         11..14 => {
-            let disk = if dice.percent(92) {
+            let disk = if dice.percent(85) {
                 json!({ "diskName": "d", "diskURI": PATH, "kind": "Managed" })
             } else {
                 let kind = dice.pick(&["Shared", "Dedicated"]);
