@@ -286,7 +286,11 @@ mod tests {
             (Step::refusal(404, "NotFound", gone), refused(gone), true),
             (Step::refusal(403, "Forbidden", "no"), refused("no"), true),
             (Step::refusal(422, "Invalid", "bad"), refused("bad"), true),
-            (Step::refusal(429, "", "slow").retry_after(4), throttled(4, "slow"), true),
+            (
+                Step::refusal(429, "", "slow").retry_after(4),
+                throttled(4, "slow"),
+                true,
+            ),
             (Step::refusal(500, "InternalError", "etcd"), unknown("etcd"), false),
             (Step::refusal(504, "Timeout", "late"), unknown("late"), false),
             (Step::lost(), unknown("ServiceError: connection reset by peer"), false),
@@ -295,7 +299,11 @@ mod tests {
         for (step, expected, decided) in cases {
             let script = Script::new([step.clone()]);
             let (client, token) = (script.client(), token());
-            assert_eq!(client.write_volume(&token, &bind_volume(true)).await, expected, "{step:?}");
+            assert_eq!(
+                client.write_volume(&token, &bind_volume(true)).await,
+                expected,
+                "{step:?}"
+            );
             assert_eq!(token.is_decided(client.clock().now()), decided, "{step:?}");
             assert_eq!(script.seen().len(), 1, "nothing is repeated here");
         }
@@ -308,8 +316,14 @@ mod tests {
     async fn an_answer_that_is_no_status_reads_as_it_does_for_kube_scheduler() {
         let cases = [
             (409, "the server reported a conflict (put persistentvolumes pv)"),
-            (404, "the server could not find the requested resource (put persistentvolumes pv)"),
-            (503, "the server is currently unable to handle the request (put persistentvolumes pv)"),
+            (
+                404,
+                "the server could not find the requested resource (put persistentvolumes pv)",
+            ),
+            (
+                503,
+                "the server is currently unable to handle the request (put persistentvolumes pv)",
+            ),
             (403, "<html> (put persistentvolumes pv)"),
             (
                 502,

@@ -111,7 +111,9 @@ impl Ledger {
     pub(crate) fn reserved_volumes(&self, uid: &Uid) -> impl Iterator<Item = &CompactString> {
         let hold = self.pods.get(uid).and_then(|entry| entry.hold.as_ref());
         let volumes = hold.and_then(|hold| hold.volumes.as_deref());
-        volumes.into_iter().flat_map(|volumes| volumes.volumes.iter().map(|(volume, _)| volume))
+        volumes
+            .into_iter()
+            .flat_map(|volumes| volumes.volumes.iter().map(|(volume, _)| volume))
     }
 
     pub(crate) fn claim_of(&self, uid: &Uid) -> Option<ClaimId> {

@@ -101,7 +101,10 @@ fn concerns_of_object(object: &StorageObject) -> Vec<Concern> {
     match object {
         StorageObject::PersistentVolumeClaim(claim) => vec![Concern::VolumeClaim(claim.name.clone())],
         StorageObject::PersistentVolume(volume) => {
-            let claim = volume.claim.iter().map(|claim| Concern::VolumeClaim(claim.name.clone()));
+            let claim = volume
+                .claim
+                .iter()
+                .map(|claim| Concern::VolumeClaim(claim.name.clone()));
             claim.chain([Concern::Volume(volume.name.name.clone())]).collect()
         }
         StorageObject::CsiNode(node) => vec![Concern::Node(node.name.name.clone())],

@@ -4,6 +4,7 @@ use plimsoll_framework::CycleState;
 use plimsoll_model::Uid;
 
 use super::Engine;
+use crate::record::PreBindWork;
 use crate::{ClaimId, Notice};
 
 impl Engine {
@@ -11,6 +12,12 @@ impl Engine {
     pub fn holds_volumes(&self, id: ClaimId) -> bool {
         let claim = self.claim(id).map(crate::Claim::pod);
         claim.is_some_and(|pod| self.ledger.claim_of(&pod.uid) == Some(id) && self.ledger.holds_volumes(&pod.uid))
+    }
+
+    /// Whether the claim waits for [`Engine::volume_written`].
+    pub fn writes_volume(&self, id: ClaimId) -> bool {
+        let record = self.records.get(id);
+        record.is_some_and(|record| record.pre_bind == PreBindWork::Writing)
     }
 
     /// The pods for which volumes are reserved in the columns, in the order of UIDs: those whose claims hold some. Nothing while

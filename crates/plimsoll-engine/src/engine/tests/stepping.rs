@@ -282,9 +282,7 @@ fn whatever_ends_a_claim_lets_its_volumes_go_and_the_answer_to_its_write_is_not_
         (
             "preempted",
             |cluster, id| {
-                let rejected = cluster
-                    .engine
-                    .reject_for_preemption(id, cluster.now, &mut cluster.out);
+                let rejected = cluster.engine.reject_for_preemption(id, cluster.now, &mut cluster.out);
                 assert!(rejected);
             },
             &["failed", "released"],
@@ -337,9 +335,7 @@ fn users_read_who_was_preempted_while_it_waited_for_volumes_and_which_step_panic
     let steps = Steps::told([wait(60), PreBindStep::Fail("panic".to_owned())]);
     let mut cluster = cluster(&steps);
     let id = cluster.place(&with_claim("a", 600)).claim;
-    cluster
-        .engine
-        .reject_for_preemption(id, cluster.now, &mut cluster.out);
+    cluster.engine.reject_for_preemption(id, cluster.now, &mut cluster.out);
     assert_eq!(
         cluster.failure().message,
         r#"running PreBind plugin "Steps": preempted by DefaultPreemption"#
@@ -431,9 +427,7 @@ fn while_a_cycle_waits_no_step_is_taken_and_afterwards_each_is() {
 fn a_claim_that_ends_while_a_cycle_waits_takes_no_step_any_more_and_keeps_its_volumes_as_long_as_its_room() {
     let act = |cluster: &mut Cluster, id| {
         written(cluster, id, done(2));
-        let rejected = cluster
-            .engine
-            .reject_for_preemption(id, cluster.now, &mut cluster.out);
+        let rejected = cluster.engine.reject_for_preemption(id, cluster.now, &mut cluster.out);
         assert!(rejected, "it has sent no binding");
         assert_eq!((reserved(&cluster.engine).len(), cluster.used("n1")), (1, 600));
         assert_eq!(cluster.engine.reserving_pods(), None, "not comparable now");
@@ -582,10 +576,7 @@ fn what_one_plugin_reserves_the_next_sees_and_adds_to() {
     assert_eq!(*onlooker.0.lock().unwrap(), 1);
     let mut both = reservation("a", "n1");
     both.volumes.extend(reservation("more", "n1").volumes);
-    assert_eq!(
-        reserved(&cluster.engine),
-        BTreeMap::from([("uid-a".to_owned(), both)])
-    );
+    assert_eq!(reserved(&cluster.engine), BTreeMap::from([("uid-a".to_owned(), both)]));
 }
 
 #[test]

@@ -195,7 +195,11 @@ impl Run {
         if self.pods[at].is_none() {
             self.made += 1;
             let name = format!("p{at}-{}", self.made);
-            let new = if at == 0 { pod(&name, 100) } else { with_claim(&name, 100) };
+            let new = if at == 0 {
+                pod(&name, 100)
+            } else {
+                with_claim(&name, 100)
+            };
             self.pods[at] = Some(Arc::clone(&new));
             self.cluster.add(&new);
         }
@@ -255,7 +259,10 @@ impl Run {
     fn check(&mut self) {
         let waits = self.cluster.engine.waits.waiting();
         let living: Vec<ClaimId> = self.cluster.engine.claims().map(Claim::id).collect();
-        assert!(waits.iter().all(|id| living.contains(id)), "nobody waits whose claim is over");
+        assert!(
+            waits.iter().all(|id| living.contains(id)),
+            "nobody waits whose claim is over"
+        );
         if self.cluster.engine.is_waiting() {
             return;
         }
