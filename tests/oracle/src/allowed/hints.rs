@@ -18,7 +18,7 @@ const GONE_OR_GOING: &str = "A node that vanishes wakes pods that `InterPodAffin
                              told to go wakes those that `PodTopologySpread` turned away.";
 
 /// Every intended difference in what changes mean to waiting pods.
-pub const ALLOWED_HINTS: [AllowedHint; 18] = [
+pub const ALLOWED_HINTS: [AllowedHint; 19] = [
     AllowedHint {
         line: GONE_OR_GOING,
         applies: |seen| {
@@ -196,6 +196,17 @@ pub const ALLOWED_HINTS: [AllowedHint; 18] = [
             };
             let changed = status(&seen.case.old_pod) != status(&seen.case.new_pod);
             changed && seen.is_about("UpdatePodGeneratedResourceClaim")
+        },
+    },
+    AllowedHint {
+        line: "Pods that `VolumeBinding` turned away are woken by the end of an attempt that may have reserved volumes (a pod with \
+               claims that has not started), by a volume, a CSI driver that told what room it has, or a `CSINode` that goes, and, \
+               if they have claims, by a CSI driver that no longer tells.",
+        applies: |seen| {
+            let ends = ["AssignedPodDelete", "PersistentVolumeDelete", "CSINodeDelete", "CSIDriverDelete", "CSIDriverUpdate"];
+            let hears = ends.iter().any(|event| seen.hears_of("VolumeBinding", event));
+            let event = seen.event().unwrap_or_default();
+            hears || (seen.wakes("VolumeBinding") && ends.iter().any(|end| event.ends_with(end)))
         },
     },
 ];
