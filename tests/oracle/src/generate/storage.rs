@@ -83,7 +83,7 @@ struct Store<'a> {
 
 /// Gives a cluster storage, and its pods volumes.
 pub(super) fn furnish(dice: &mut Dice, case: &mut Case, habits: Habits) {
-    let scores_room = dice.percent(33);
+    let scores_room = dice.percent(50);
     if scores_room {
         case.feature_gates.insert("StorageCapacityScoring".to_owned(), true);
     }
@@ -164,8 +164,7 @@ impl Store<'_> {
 
     /// A size that no other volume has, in GiB.
     fn size(&mut self, dice: &mut Dice) -> usize {
-        // Only small ones are taken at first: most claims are small, too.
-        let among = self.sizes.len().min(30);
+        let among = self.sizes.len().min(48);
         if among == 0 {
             return SIZES + self.case.persistent_volumes.len();
         }
@@ -208,19 +207,20 @@ impl Store<'_> {
     /// Volumes that the new pod has, too, or others.
     fn furnish_other(&mut self, dice: &mut Dice, pod: &mut Value, new: &Value) {
         let theirs = claims_of(new);
-        let shares = if self.habits == Habits::Contended { 65 } else { 25 };
+        let shares = if self.habits == Habits::Contended { 45 } else { 25 };
         if !theirs.is_empty() && dice.percent(shares) {
             if dice.percent(90) {
                 pod["metadata"]["namespace"] = new["metadata"]["namespace"].clone();
             }
             add_volume(pod, "shared", claimed(&theirs[dice.below(theirs.len())]));
         }
-        for number in 0..dice.one_of(&[0, 1, 1, 2]) {
+        let counts = if self.habits == Habits::Contended { [1, 1, 2, 3] } else { [0, 1, 1, 2] };
+        for number in 0..dice.one_of(&counts) {
             match dice.below(100) {
                 0..10 => self.give_ephemeral(dice, pod, number, 2),
-                10..45 => add_volume(pod, "inline", inline::in_tree(dice)),
-                45..48 => add_volume(pod, "inline", inline::csi(dice)),
-                48..50 => add_volume(pod, "absent", claimed("absent")),
+                10..40 => add_volume(pod, "inline", inline::in_tree(dice)),
+                40..43 => add_volume(pod, "inline", inline::csi(dice)),
+                43 | 44 => add_volume(pod, "absent", claimed("absent")),
                 _ => {
                     let name = format!("{}-{number}", pod["metadata"]["name"].as_str().unwrap_or_default());
                     self.add_claim(dice, pod, &name, None);

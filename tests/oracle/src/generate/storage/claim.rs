@@ -34,7 +34,7 @@ impl Store<'_> {
         let state = self.state(dice);
         let namespace = pod["metadata"]["namespace"].clone();
         let mut claim = any_claim(dice, name, &namespace);
-        if self.habits == Habits::Contended && dice.percent(50) {
+        if self.habits == Habits::Contended && dice.percent(35) {
             claim["spec"]["accessModes"] = json!(["ReadWriteOncePod"]);
         }
         if let Some(Some(owner)) = owner {
@@ -150,7 +150,7 @@ pub(crate) fn any_claim(dice: &mut Dice, name: &str, namespace: &Value) -> Value
     let size = match dice.below(20) {
         0 => dice.pick(&["1", "1500M", "100Ti", "1e9"]).to_owned(),
         _ => {
-            let amount = dice.between(1, 16);
+            let amount = dice.between(1, 12);
             gibibytes(dice, amount)
         }
     };

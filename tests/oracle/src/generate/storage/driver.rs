@@ -99,7 +99,7 @@ pub(crate) fn any_csi_node(dice: &mut Dice, name: &str, tight: bool) -> Value {
         }
         let mut entry = json!({ "name": driver, "nodeID": "id", "topologyKeys": [HOSTNAME] });
         let limit = if tight {
-            dice.one_of(&[1, 2, 2, 3, 4, 39])
+            dice.one_of(&[1, 1, 2, 2, 3, 4])
         } else {
             dice.one_of(&[0, 1, 1, 2, 3, 5, 39])
         };

@@ -28,8 +28,12 @@ impl Store<'_> {
         let name = format!("volume-{}", self.case.persistent_volumes.len());
         let size = self.size(dice);
         let nodes = self.case.nodes.len();
-        let near = if self.habits == Habits::Contended { 30 } else { 60 };
+        let near = if self.habits == Habits::Contended { 10 } else { 55 };
         let mut volume = any_volume(dice, &name, nodes, near);
+        // Those of drivers count towards limits.
+        while self.habits == Habits::Contended && volume["spec"]["csi"].is_null() && dice.percent(85) {
+            volume = any_volume(dice, &name, nodes, near);
+        }
         volume["spec"]["capacity"] = json!({ "storage": gibibytes(dice, size) });
         if !class.is_empty() {
             volume["spec"]["storageClassName"] = json!(class);
@@ -44,7 +48,7 @@ impl Store<'_> {
     }
 }
 
-/// A volume without a class; so often in a hundred not all nodes reach it.
+/// A volume without a class; so often in a hundred not all nodes reach it, and about as often it is in a zone.
 pub(crate) fn any_volume(dice: &mut Dice, name: &str, nodes: usize, near: usize) -> Value {
     let modes = modes(dice);
     let mut spec = json!({ "capacity": { "storage": "5Gi" }, "accessModes": modes });
@@ -63,7 +67,9 @@ pub(crate) fn any_volume(dice: &mut Dice, name: &str, nodes: usize, near: usize)
     }
     let mut volume = json!({ "metadata": metadata(name), "spec": spec });
     let mut labels = labels_of_volume(dice);
-    label_zones(dice, kind, &mut labels);
+    if dice.percent(near) {
+        label_zones(dice, kind, &mut labels);
+    }
     if !labels.is_empty() {
         volume["metadata"]["labels"] = Value::Object(labels);
     }
@@ -90,9 +96,6 @@ fn modes(dice: &mut Dice) -> Vec<&'static str> {
 
 /// Zones of a volume; several stand in one label.
 fn label_zones(dice: &mut Dice, kind: &str, labels: &mut Map<String, Value>) {
-    if !dice.percent(45) {
-        return;
-    }
     // Regions are made out of zones where there are several: of any others no disk can be found.
     let several: &[&str] = if kind == "gcePersistentDisk" && dice.percent(70) {
         &["us-east-a__us-east-b", "us-east-a"]
