@@ -7,8 +7,8 @@ use std::sync::Arc;
 use plimsoll_config::{FeatureGates, SchedulerConfig, decode_policy};
 use plimsoll_engine::{Engine, Outcome, Step};
 use plimsoll_framework::{
-    CycleContext, CycleState, Extensions, PerNodeFilter, PerNodeRejection, PerNodeScore, Plugin, Profile, Registry,
-    Resolvability,
+    CycleContext, CycleState, Extensions, PerNodeFilter, PerNodeRejection, PerNodeScore, Plugin, Profile, ProfileError,
+    Registry, Resolvability,
 };
 use plimsoll_model::columns::NodeIndex;
 use plimsoll_model::{Change, Delta, Moment, Seq, WorkloadKind, decode_node, decode_pod, decode_workload_selector};
@@ -91,7 +91,7 @@ fn registry() -> Registry {
     registry
 }
 
-fn assembled(policy: &str) -> Result<Profile> {
+fn assembled(policy: &str) -> Result<Profile, ProfileError> {
     let registry = registry();
     let (policy, _) = decode_policy(policy).unwrap();
     let known = |name: &str| registry.names().any(|known| known == name);

@@ -216,6 +216,7 @@ mod tests {
                 "NodePorts",
                 "NodeResourcesFit",
                 "NodeUnschedulable",
+                "NodeVolumeLimits",
                 "TaintToleration",
                 "VolumeBinding",
                 "VolumeZone"

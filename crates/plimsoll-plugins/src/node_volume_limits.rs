@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_config::Gate;
 use plimsoll_framework::{
-    Action, ClusterEvent, Code, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
+    Action, ClusterEvent, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
     Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome, QueueingHint, ReasonCode, Resolvability,
 };
 use plimsoll_model::columns::{AttachableVolume, Columns, NodeIndex, NodeSet};
@@ -218,13 +218,20 @@ fn other_reason(code: ReasonCode, cycle: CycleContext<'_>) -> Option<String> {
 
 impl EnqueueExtensions for NodeVolumeLimits {
     fn events_to_register(&self) -> Vec<ClusterEvent> {
-        vec![
-            ClusterEvent::new(EventResource::CsiNode, Action::ADD),
-            ClusterEvent::new(EventResource::CsiNode, Action::UPDATE),
+        let mut events = vec![
+            ClusterEvent::new(EventResource::Node, Action::ADD),
+            ClusterEvent::new(EventResource::CsiNode, Action::ADD | Action::UPDATE | Action::DELETE),
             ClusterEvent::new(EventResource::Pod, Action::DELETE),
-            ClusterEvent::new(EventResource::PersistentVolumeClaim, Action::ADD),
+            ClusterEvent::new(EventResource::PersistentVolumeClaim, Action::ADD | Action::UPDATE),
             ClusterEvent::new(EventResource::VolumeAttachment, Action::DELETE),
-        ]
+        ];
+        if self.drivers_may_insist {
+            events.push(ClusterEvent::new(
+                EventResource::CsiDriver,
+                Action::UPDATE | Action::DELETE,
+            ));
+        }
+        events
     }
 
     fn may_help_some_pod(&self, registered: ClusterEvent, _: ClusterEvent, objects: &EventObjects) -> bool {

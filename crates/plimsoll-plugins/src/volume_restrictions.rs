@@ -177,9 +177,9 @@ fn is_restricted(volume: &VolumeKind) -> bool {
     matches!(volume, VolumeKind::PersistentVolumeClaim { .. }) || volume.is_exclusive_disk()
 }
 
-/// Disks of pods in other namespaces are the same disks, and yet do not count here, as in kube-scheduler.
+/// Disks are the same whatever the namespace, and claims are not.
 fn had_what_is_wanted(gone: &Pod, pod: &Pod) -> bool {
     let has_disk = |wanted: &VolumeKind| gone.spec.volumes.iter().any(|own| own.conflicts_with(wanted));
     let shares_claim = || claims_named_by(gone).any(|claim| claims_named_by(pod).any(|wanted| wanted == claim));
-    gone.name.namespace == pod.name.namespace && (pod.spec.volumes.iter().any(has_disk) || shares_claim())
+    pod.spec.volumes.iter().any(has_disk) || (gone.name.namespace == pod.name.namespace && shares_claim())
 }

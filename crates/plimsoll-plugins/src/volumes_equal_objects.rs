@@ -431,8 +431,9 @@ proptest! {
             }
             let said: BTreeMap<_, _> = NODES.into_iter().map(|node| (node, check(&objects, &pod, node))).collect();
             if name == node_volume_limits::NAME {
-                let failure = said.values().find_map(|said| said.as_ref().err());
-                prop_assert_eq!(cluster.failure(&plugin, &pod).as_ref(), failure);
+                let expected = said.values().find_map(|said| said.clone().err());
+                let failure = cluster.failure(&plugin, &pod);
+                prop_assert_eq!(&failure, &expected);
                 if failure.is_some() {
                     continue;
                 }

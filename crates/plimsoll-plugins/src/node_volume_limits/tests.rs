@@ -312,6 +312,7 @@ fn hints_want_a_higher_limit_or_room_or_a_claim_of_the_pod() {
     let waiting = using(&["claim c", "ephemeral v"]);
     let wakes = |old: Option<StorageObject>, new: Option<StorageObject>| listener.wakes_on_storage(&waiting, old, new);
     assert!(wakes(None, Some(csi_node("n").object())));
+    assert!(wakes(Some(csi_node("n").object()), None));
     let limits = |limits: &[(&str, Option<i32>)]| {
         let node = limits
             .iter()
@@ -319,20 +320,53 @@ fn hints_want_a_higher_limit_or_room_or_a_claim_of_the_pod() {
         Some(node.object())
     };
     assert!(wakes(limits(&[("d", Some(1))]), limits(&[("d", Some(2))])));
-    assert!(wakes(limits(&[]), limits(&[("d", Some(1))])));
-    assert!(wakes(limits(&[("d", None)]), limits(&[("d", Some(1))])));
-    assert!(!wakes(limits(&[("d", Some(1))]), limits(&[("d", None)])));
+    assert!(wakes(limits(&[]), limits(&[("d", Some(0))])));
+    assert!(wakes(limits(&[("d", Some(1))]), limits(&[("d", None)])));
+    assert!(wakes(limits(&[("d", Some(1)), ("e", None)]), limits(&[("e", None)])));
+    assert!(!wakes(limits(&[("d", None)]), limits(&[("d", Some(1))])));
+    assert!(!wakes(limits(&[("d", None)]), limits(&[])));
     assert!(!wakes(
-        limits(&[("d", Some(2))]),
+        limits(&[("d", Some(2)), ("e", None)]),
         limits(&[("d", Some(1)), ("e", None)])
     ));
     assert!(wakes(None, Some(claim("c").object())));
     assert!(wakes(None, Some(claim("pod-v").object())));
     assert!(!wakes(None, Some(claim("v").object())));
     assert!(!wakes(None, Some(claim("c").namespace("other").object())));
-    assert!(!wakes(Some(claim("c").object()), Some(claim("c").object())));
+    assert!(wakes(Some(claim("c").object()), Some(claim("c").bound("pv").object())));
+    assert!(!wakes(Some(claim("d").object()), Some(claim("d").bound("pv").object())));
+    assert!(!wakes(
+        Some(claim("c").object()),
+        Some(claim("c").requested("2Gi").object())
+    ));
     assert!(wakes(Some(attachment("a", "d", "n", "pv").object()), None));
     assert!(!wakes(None, Some(attachment("a", "d", "n", "pv").object())));
+    let new = node("n", "{}");
+    assert!(listener.wakes_on_node(Action::ADD, &waiting, None, Some(&new)));
+    assert!(!listener.hears_of(EventResource::Node, Action::UPDATE_NODE_LABEL));
+}
+
+#[test]
+fn a_driver_that_no_longer_insists_brings_pods_back() {
+    let gates = FeatureGates::default().with(Gate::VolumeLimitScaling, true);
+    let listener = Listener::of(&made_with(construct, None, &gates).unwrap());
+    let waiting = using(&["claim c"]);
+    let insisting = || Some(csi_driver("d").required_on_nodes().object());
+    let lax = || Some(csi_driver("d").object());
+    let cases = [
+        (insisting(), lax(), true),
+        (insisting(), None, true),
+        (insisting(), insisting(), false),
+        (lax(), insisting(), false),
+        (lax(), None, false),
+        (None, lax(), false),
+    ];
+    for (old, new, expected) in cases {
+        let wakes = listener.wakes_on_storage(&waiting, old.clone(), new.clone());
+        assert_eq!(wakes, expected, "{old:?} {new:?}");
+    }
+    let without = Listener::of(&plugin());
+    assert!(!without.wakes_on_storage(&waiting, insisting(), None));
 }
 
 #[test]
@@ -340,9 +374,12 @@ fn an_attachment_that_goes_helps_pods_with_claims_or_with_disks_of_its_driver() 
     let listener = Listener::of(&plugin());
     let gone = || Some(attachment("a", EBS, "n", "pv").object());
     let cases: [(&[&str], bool); 6] = [
-        (&[r#""vsphereVolume":{"volumePath":"p","storagePolicyName":"s"}"#], false),
+        (
+            &[r#""vsphereVolume":{"volumePath":"p","storagePolicyName":"s"}"#],
+            false,
+        ),
         (&["claim c"], true),
-        (&["ephemeral v"], false),
+        (&["ephemeral v"], true),
         (&[r#""awsElasticBlockStore":{"volumeID":"vol-1"}"#], true),
         (&[r#""cinder":{"volumeID":"1"}"#], false),
         (&[r#""azureFile":{"shareName":"s"}"#, "claim c"], true),
@@ -385,6 +422,4 @@ fn a_pod_that_goes_helps_if_it_had_a_place_and_a_volume_that_counts() {
         assert_eq!(wakes, expected, "{gone:?}");
         assert_eq!(listener.may_help_some_pod(Action::DELETE, &gone, &gone), expected);
     }
-    let new = node("n", "{}");
-    assert!(!listener.wakes_on_node(Action::ADD, &waiting, None, Some(&new)));
 }

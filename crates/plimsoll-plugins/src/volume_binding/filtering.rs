@@ -3,11 +3,11 @@ use std::sync::Arc;
 use plimsoll_framework::{FilterPass, ReasonCode, Resolvability};
 use plimsoll_model::columns::{Columns, NodeSet};
 use plimsoll_model::storage::PersistentVolumeClaim;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::claims::PodClaims;
 use super::delayed::Delayed;
-use super::matching::Matcher;
+use super::matching::{Matcher, nodes_with_a_volume};
 use super::provisioning::Provisioning;
 use super::reaching::reached_within;
 
@@ -104,14 +104,8 @@ impl Rejected {
         if left.is_empty() || claims.is_empty() {
             return Ok(());
         }
-        let matcher = Matcher::new(columns, delayed.unselected.clone(), delayed.node())?;
-        for (unmatched, nodes) in by_unmatched(&matcher, &left) {
-            let unmatched = matcher.claims().zip(&unmatched).filter(|(_, unmatched)| **unmatched);
-            let to_make = delayed
-                .selected
-                .iter()
-                .copied()
-                .chain(unmatched.map(|(claim, _)| claim));
+        for (unmatched, nodes) in by_unmatched(columns, &delayed, left)? {
+            let to_make = delayed.selected.iter().copied().chain(unmatched);
             self.judge_provisioning(columns, to_make, nodes)?;
         }
         Ok(())
@@ -134,24 +128,48 @@ impl Rejected {
     }
 }
 
-/// The nodes by which of the matcher's claims find no volume there.
-fn by_unmatched(matcher: &Matcher<'_>, nodes: &NodeSet) -> Vec<(SmallVec<[bool; 4]>, NodeSet)> {
+type Claims<'a> = SmallVec<[&'a Arc<PersistentVolumeClaim>; 4]>;
+
+/// The nodes by which of the claims find no volume there.
+fn by_unmatched<'a>(
+    columns: &'a Columns,
+    delayed: &Delayed<'a>,
+    nodes: NodeSet,
+) -> Result<Vec<(Claims<'a>, NodeSet)>, String> {
+    match delayed.unselected.as_slice() {
+        [] => Ok(vec![(Claims::new(), nodes)]),
+        [only] => {
+            let with_a_volume = nodes_with_a_volume(columns, only)?;
+            let (mut matched, mut unmatched) = (nodes.clone(), nodes);
+            matched.intersect_with(&with_a_volume);
+            unmatched.subtract(&with_a_volume);
+            Ok(vec![(Claims::new(), matched), (smallvec![*only], unmatched)])
+        }
+        several => {
+            let matcher = Matcher::new(columns, several.to_vec(), delayed.node())?;
+            Ok(patterns(&matcher, &nodes))
+        }
+    }
+}
+
+fn patterns<'a>(matcher: &Matcher<'a>, nodes: &NodeSet) -> Vec<(Claims<'a>, NodeSet)> {
     let mut patterns: Vec<(SmallVec<[bool; 4]>, NodeSet)> = Vec::new();
     matcher.for_each_group(nodes, |group, choice| {
         let same = |pattern: &[bool]| {
-            pattern
-                .iter()
-                .zip(choice)
-                .all(|(unmatched, chosen)| *unmatched == chosen.is_none())
+            let mut pairs = pattern.iter().zip(choice);
+            pairs.all(|(unmatched, chosen)| *unmatched == chosen.is_none())
         };
-        let at = patterns
-            .iter()
-            .position(|(pattern, _)| same(pattern))
-            .unwrap_or_else(|| {
-                patterns.push((choice.iter().map(Option::is_none).collect(), NodeSet::new()));
-                patterns.len() - 1
-            });
+        let at = patterns.iter().position(|(pattern, _)| same(pattern));
+        let at = at.unwrap_or_else(|| {
+            patterns.push((choice.iter().map(Option::is_none).collect(), NodeSet::new()));
+            patterns.len() - 1
+        });
         group.add_to(&mut patterns[at].1);
     });
-    patterns
+    let claims_of = |pattern: &[bool]| -> Claims<'a> {
+        let claims = matcher.claims().zip(pattern).filter(|(_, unmatched)| **unmatched);
+        claims.map(|(claim, _)| claim).collect()
+    };
+    let patterns = patterns.into_iter();
+    patterns.map(|(pattern, nodes)| (claims_of(&pattern), nodes)).collect()
 }

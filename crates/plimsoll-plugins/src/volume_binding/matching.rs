@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use compact_str::CompactString;
+use plimsoll_model::LabelSelector;
 use plimsoll_model::columns::{BySize, Columns, NodeIndex, NodeSet, Reach, TopologyId};
 use plimsoll_model::storage::{PersistentVolume, PersistentVolumeClaim};
 use smallvec::SmallVec;
@@ -64,13 +66,7 @@ impl<'a> Matcher<'a> {
     ) -> Result<Self, String> {
         claims.sort_by_key(|claim| claim.requested.unwrap_or(0));
         for claim in &claims {
-            let checked = claim.selector.as_ref().map_or(Ok(()), |selector| selector.check());
-            checked.map_err(|error| {
-                format!(
-                    "error creating internal label selector for claim: {}: {error}",
-                    claim.name
-                )
-            })?;
+            check_selector(claim)?;
         }
         let mut topologies = Topologies {
             columns,
@@ -182,9 +178,7 @@ struct Topologies<'a> {
 impl<'a> Topologies<'a> {
     fn offer(&mut self, claim: &PersistentVolumeClaim, most: usize) -> Offer<'a> {
         let storage = self.columns.storage();
-        let mut own = storage.volumes_of_claim(&claim.name);
-        let own = own.find(|volume| is_for(self.columns, volume, claim) && may_be_had(volume, claim));
-        if let Some(volume) = own {
+        if let Some(volume) = own_volume(self.columns, claim) {
             let position = storage.topology_of(&volume.name.name).and_then(|id| self.position(id));
             return Offer::Own(volume, position.unwrap_or(usize::MAX));
         }
@@ -217,18 +211,49 @@ impl<'a> Topologies<'a> {
     }
 }
 
+/// The nodes on which a claim that has no rival finds a volume. `Err` as for [`Matcher::new`].
+pub(super) fn nodes_with_a_volume(columns: &Columns, claim: &PersistentVolumeClaim) -> Result<NodeSet, String> {
+    check_selector(claim)?;
+    let storage = columns.storage();
+    let mut nodes = NodeSet::new();
+    if let Some(own) = own_volume(columns, claim) {
+        if let Some(topology) = storage.topology_of(&own.name.name) {
+            columns.reach(topology).add_to(&mut nodes);
+        }
+        return Ok(nodes);
+    }
+    for (topology, volumes) in storage.free_volumes(&claim.class) {
+        if !first_suitable(volumes, claim, 1).is_empty() {
+            columns.reach(topology).add_to(&mut nodes);
+        }
+    }
+    Ok(nodes)
+}
+
+fn check_selector(claim: &PersistentVolumeClaim) -> Result<(), String> {
+    let checked = claim.selector.as_ref().map_or(Ok(()), LabelSelector::check);
+    let name = &claim.name;
+    checked.map_err(|error| format!("error creating internal label selector for claim: {name}: {error}"))
+}
+
+/// The volume that is made over to a claim, if it can have that one at all.
+fn own_volume<'a>(columns: &'a Columns, claim: &PersistentVolumeClaim) -> Option<&'a Arc<PersistentVolume>> {
+    let mut own = columns.storage().volumes_of_claim(&claim.name);
+    own.find(|volume| is_for(columns, volume, claim) && may_be_had(volume, claim))
+}
+
 fn first_suitable<'a>(
     volumes: &'a BySize,
     claim: &PersistentVolumeClaim,
     most: usize,
 ) -> SmallVec<[&'a Arc<PersistentVolume>; 1]> {
-    let enough = volumes.range((claim.requested.unwrap_or(0), Default::default())..);
+    let enough = volumes.range((claim.requested.unwrap_or(0), CompactString::default())..);
     let suitable = enough.map(|(_, volume)| volume).filter(|volume| suits(volume, claim));
     suitable.take(most).collect()
 }
 
 /// Whether a volume is made over to the claim.
-pub(super) fn is_for(columns: &Columns, volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+fn is_for(columns: &Columns, volume: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     columns.storage().volume_claim(volume).is_some_and(|reference| {
         reference.name == claim.name && reference.uid.as_ref().is_none_or(|uid| *uid == claim.uid)
     })

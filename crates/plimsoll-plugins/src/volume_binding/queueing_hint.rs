@@ -81,7 +81,7 @@ fn room_may_help(change: Option<ObjectChange<'_, CsiStorageCapacity>>) -> bool {
 }
 
 fn claim_may_help(change: Option<ObjectChange<'_, PersistentVolumeClaim>>, pod: &Pod) -> bool {
-    let changed = change.and_then(|change| change.after().or(change.before()).map(|claim| &claim.name));
+    let changed = change.and_then(|change| change.after().or_else(|| change.before()).map(|claim| &claim.name));
     changed.is_none_or(|changed| claim_names(pod).any(|(name, _)| name == *changed))
 }
 

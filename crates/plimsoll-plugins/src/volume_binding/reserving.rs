@@ -29,7 +29,7 @@ impl Decided {
         }
         let matcher = Matcher::new(columns, delayed.unselected, Some(node))?;
         matcher.for_each_group(&[node].into_iter().collect(), |_, choice| {
-            decided.take(&matcher, choice)
+            decided.take(&matcher, choice);
         });
         Ok(decided)
     }

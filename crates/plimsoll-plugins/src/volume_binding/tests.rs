@@ -20,6 +20,7 @@ mod naive;
 mod pre_binding;
 mod queueing_hint;
 mod scores;
+mod waking;
 
 /// A cluster and the plugin in it.
 #[derive(Debug, Default)]
@@ -50,6 +51,10 @@ impl World {
         world
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "what is built for it alone reads best without a reference"
+    )]
     pub(super) fn set(&mut self, object: StorageObject) {
         self.columns.set_storage(&object);
     }
@@ -146,12 +151,15 @@ fn pods_without_claims_are_no_business_of_the_plugin() {
     assert_eq!(state.take_reservation(), None);
 }
 
+/// Objects, a pod, and why it cannot be placed.
+type Case = (Vec<StorageObject>, Pod, Option<(Code, &'static str)>);
+
 #[test]
 fn claims_that_cannot_be_used_stop_the_pod_with_kube_schedulers_words() {
     let unresolvable = Code::UnschedulableAndUnresolvable;
     let other = Uid::from("other");
     let pod_uid = user(&[]).uid;
-    let cases: Vec<(Vec<StorageObject>, Pod, Option<(Code, &str)>)> = vec![
+    let cases: Vec<Case> = vec![
         (
             vec![],
             user(&["data"]),

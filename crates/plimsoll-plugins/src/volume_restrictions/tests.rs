@@ -186,7 +186,7 @@ fn hints_want_the_disk_or_the_claim_that_the_pod_wants() {
     let waiting = pod(&with_volumes(&[ebs, r#""persistentVolumeClaim":{"claimName":"a"}"#]));
     let gone = [
         (named_pod("default", "{}", &with_volumes(&[ebs])), true),
-        (named_pod("other", "{}", &with_volumes(&[ebs])), false),
+        (named_pod("other", "{}", &with_volumes(&[ebs])), true),
         (named_pod("default", "{}", &naming(&["b", "a"])), true),
         (named_pod("other", "{}", &naming(&["a"])), false),
         (named_pod("default", "{}", &naming(&["b"])), false),

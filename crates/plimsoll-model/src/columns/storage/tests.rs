@@ -128,12 +128,12 @@ fn claim_name(claim: usize) -> ObjectName {
     ObjectName::new("default", CLAIMS[claim])
 }
 
-fn term(key: &str, operator: Operator, value: &str) -> Option<Arc<[NodeSelectorTerm]>> {
+fn term(key: &str, operator: Operator, value: &str) -> Arc<[NodeSelectorTerm]> {
     let term = NodeSelectorTerm {
         match_expressions: vec![Requirement::new(key, operator, [value])],
         ..NodeSelectorTerm::default()
     };
-    Some([term].into())
+    [term].into()
 }
 
 fn volume(number: usize, shape: &VolumeShape) -> PersistentVolume {
@@ -157,9 +157,9 @@ fn volume(number: usize, shape: &VolumeShape) -> PersistentVolume {
         node_affinity: match shape.place {
             Place::Everywhere => None,
             Place::Nowhere => Some([].into()),
-            Place::Zone(zone) => term(zone_key, Operator::In, ZONES[zone]),
-            Place::NotZone(zone) => term(zone_key, Operator::NotIn, ZONES[zone]),
-            Place::Node(node) => term("host", Operator::In, NODES[node]),
+            Place::Zone(zone) => Some(term(zone_key, Operator::In, ZONES[zone])),
+            Place::NotZone(zone) => Some(term(zone_key, Operator::NotIn, ZONES[zone])),
+            Place::Node(node) => Some(term("host", Operator::In, NODES[node])),
         },
         source: if shape.in_tree {
             VolumeSource::GcePersistentDisk { pd_name: "d".into() }
@@ -307,7 +307,7 @@ impl Objects {
                 let mut reserved = self.reservations.values();
                 let reserved = reserved.any(|reservation| reservation.provisioned.contains(&name));
                 let told = claim.selected_node.as_deref();
-                let expected = told.or(reserved.then_some(NODES[1]));
+                let expected = told.or_else(|| reserved.then_some(NODES[1]));
                 assert_eq!(storage.selected_node(claim).map(CompactString::as_str), expected);
             }
         }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use super::super::{BIND_CONFLICT, NODE_CONFLICT, NOT_ENOUGH_SPACE, VOLUME_MISSING};
 use super::World;
 
-mod cluster;
+pub(super) mod cluster;
 
 use cluster::{CLAIMS, Objects, PLUGIN, cluster_shape};
 
@@ -189,7 +189,7 @@ fn reached(volume: &PersistentVolume, node: &Node) -> bool {
     Topology::of_affinity(volume.node_affinity.as_deref()).includes(&node.labels)
 }
 
-fn consumer() -> Pod {
+pub(super) fn consumer() -> Pod {
     CLAIMS.iter().fold(pod("p"), |pod, claim| pod.claim(claim)).build()
 }
 
@@ -218,7 +218,7 @@ fn offers_of(world: &mut World, pod: &Pod) -> BTreeMap<String, Offer> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn columns_offer_on_each_node_what_a_look_at_each_volume_offers(shape in cluster_shape()) {

@@ -11,7 +11,7 @@ use super::super::construct;
 use super::{World, local, user, waiting};
 use crate::fixture::made;
 
-const TIMEOUT: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_mins(10);
 
 /// A pod that has a node and is about to be bound.
 struct Attempt {
@@ -273,9 +273,12 @@ fn objects_that_are_older_than_the_own_write_say_nothing() {
     );
 }
 
+/// What happens, and how the attempt ends.
+type Case = (&'static str, Box<dyn Fn(&mut World)>, PreBindStep);
+
 #[test]
 fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
-    let cases: Vec<(&str, Box<dyn Fn(&mut World)>, PreBindStep)> = vec![
+    let cases: Vec<Case> = vec![
         ("nothing happens", Box::new(|_| {}), fail("context deadline exceeded")),
         (
             "the node goes",

@@ -14,16 +14,16 @@ use proptest::prelude::*;
 const ZONE: &str = "topology.kubernetes.io/zone";
 const ZONES: [&str; 3] = ["a", "b", "c"];
 const CLASSES: [&str; 2] = ["fast", "slow"];
-pub(super) const CLAIMS: [&str; 3] = ["c0", "c1", "c2"];
+pub(in super::super) const CLAIMS: [&str; 3] = ["c0", "c1", "c2"];
 const NODES: usize = 20;
-pub(super) const PLUGIN: &str = "kubernetes.io/gce-pd";
+pub(in super::super) const PLUGIN: &str = "kubernetes.io/gce-pd";
 
 fn node_name(number: usize) -> String {
     format!("n{number}")
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct ClusterShape {
+pub(in super::super) struct ClusterShape {
     zones: Vec<Option<usize>>,
     migrated: Vec<bool>,
     volumes: Vec<VolumeShape>,
@@ -107,7 +107,7 @@ fn claim_shape() -> impl Strategy<Value = ClaimShape> {
         })
 }
 
-pub(super) fn cluster_shape() -> impl Strategy<Value = ClusterShape> {
+pub(in super::super) fn cluster_shape() -> impl Strategy<Value = ClusterShape> {
     let class = (any::<bool>(), any::<bool>(), proptest::option::of(0..ZONES.len()));
     let class = class.prop_map(|(provisions, tells_room, allowed)| ClassShape {
         provisions,
@@ -139,19 +139,19 @@ pub(super) fn cluster_shape() -> impl Strategy<Value = ClusterShape> {
 }
 
 /// Plain objects.
-pub(super) struct Objects {
-    pub(super) nodes: Vec<Node>,
-    pub(super) csi_nodes: Vec<CsiNode>,
-    pub(super) volumes: Vec<PersistentVolume>,
-    pub(super) claims: Vec<PersistentVolumeClaim>,
-    pub(super) classes: Vec<StorageClass>,
-    pub(super) rooms: Vec<CsiStorageCapacity>,
-    pub(super) drivers: Vec<StorageObject>,
-    pub(super) reservation: VolumeReservation,
+pub(in super::super) struct Objects {
+    pub(in super::super) nodes: Vec<Node>,
+    pub(in super::super) csi_nodes: Vec<CsiNode>,
+    pub(in super::super) volumes: Vec<PersistentVolume>,
+    pub(in super::super) claims: Vec<PersistentVolumeClaim>,
+    pub(in super::super) classes: Vec<StorageClass>,
+    pub(in super::super) rooms: Vec<CsiStorageCapacity>,
+    pub(in super::super) drivers: Vec<StorageObject>,
+    pub(in super::super) reservation: VolumeReservation,
 }
 
 impl Objects {
-    pub(super) fn of(shape: &ClusterShape) -> Self {
+    pub(in super::super) fn of(shape: &ClusterShape) -> Self {
         let nodes = shape.zones.iter().enumerate().map(|(number, zone)| {
             let name = node_name(number);
             let zone = zone.map(|zone| (ZONE, ZONES[zone]));
@@ -227,7 +227,7 @@ impl Objects {
         }
     }
 
-    pub(super) fn columns(&self) -> Columns {
+    pub(in super::super) fn columns(&self) -> Columns {
         let mut columns = Columns::new();
         // Half of the nodes come before storage, half after it.
         let (early, late) = self.nodes.split_at(NODES / 2);
