@@ -99,12 +99,11 @@ impl WantedVolumes {
 impl Filter for NodeVolumeLimits {
     fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
         let made;
-        let wanted = match state.get::<WantedVolumes>() {
-            Some(wanted) => wanted,
-            None => {
-                made = WantedVolumes::of(cycle.pod, cycle.columns);
-                &made
-            }
+        let wanted = if let Some(wanted) = state.get::<WantedVolumes>() {
+            wanted
+        } else {
+            made = WantedVolumes::of(cycle.pod, cycle.columns);
+            &made
         };
         let mut on_csi_nodes = pass.feasible().clone();
         on_csi_nodes.intersect_with(cycle.columns.csi_nodes());

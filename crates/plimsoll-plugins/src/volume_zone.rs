@@ -84,12 +84,11 @@ impl Filter for VolumeZone {
             places.filter(cycle.columns, pass);
             return Ok(());
         }
-        match Places::of(cycle) {
-            Ok(places) => places.filter(cycle.columns, pass),
-            Err(_) => {
-                let all = pass.feasible().clone();
-                pass.reject_set(&all, LACK, Resolvability::Unresolvable);
-            }
+        if let Ok(places) = Places::of(cycle) {
+            places.filter(cycle.columns, pass);
+        } else {
+            let all = pass.feasible().clone();
+            pass.reject_set(&all, LACK, Resolvability::Unresolvable);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use plimsoll_framework::Extensions;
 use plimsoll_model::storage::{
     AccessModes, CsiNode, InTreePlugin, PersistentVolume, PersistentVolumeClaim, StorageClass, StorageObject,
     VolumeAttachment, VolumeBindingMode, VolumeSource, csi_volume, csi_volume_inline,
@@ -247,11 +248,11 @@ fn claims_of(pod: &Pod) -> impl Iterator<Item = &str> {
     })
 }
 
-fn check_restrictions(objects: &Objects, pod: &Pod, node: &str) -> Said {
+fn check_restrictions(objects: &Objects, pod: &Pod, node: &str) -> Option<Rejection> {
     let (_, running) = &objects.nodes[node];
     let mut taken = running.iter().flat_map(|running| &running.spec.volumes);
     if taken.any(|taken| pod.spec.volumes.iter().any(|wanted| wanted.conflicts_with(taken))) {
-        return Ok(Some(resolvable([volume_restrictions::DISK_CONFLICT])));
+        return Some(resolvable([volume_restrictions::DISK_CONFLICT]));
     }
     let is_exclusive = |claim: &&str| {
         let claim = objects.claim(pod, claim).unwrap();
@@ -259,10 +260,10 @@ fn check_restrictions(objects: &Objects, pod: &Pod, node: &str) -> Said {
     };
     let mut exclusive = claims_of(pod).filter(is_exclusive);
     let is_taken = exclusive.any(|wanted| objects.pods().flat_map(claims_of).any(|claim| claim == wanted));
-    Ok(is_taken.then(|| resolvable([volume_restrictions::CLAIM_CONFLICT])))
+    is_taken.then(|| resolvable([volume_restrictions::CLAIM_CONFLICT]))
 }
 
-fn check_zone(objects: &Objects, pod: &Pod, node: &str) -> Said {
+fn check_zone(objects: &Objects, pod: &Pod, node: &str) -> Option<Rejection> {
     let (labels, _) = &objects.nodes[node];
     let pairs = [
         ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
@@ -274,7 +275,7 @@ fn check_zone(objects: &Objects, pod: &Pod, node: &str) -> Said {
         ("topology.kubernetes.io/region", "topology.kubernetes.io/region"),
     ];
     if pairs.iter().all(|(key, _)| labels.get(key).is_none()) {
-        return Ok(None);
+        return None;
     }
     let volumes = claims_of(pod).filter_map(|claim| objects.volumes.get(objects.claim(pod, claim)?.volume.as_str()));
     for volume in volumes {
@@ -283,11 +284,11 @@ fn check_zone(objects: &Objects, pod: &Pod, node: &str) -> Said {
             let zones: BTreeSet<&str> = value.split("__").map(str::trim).collect();
             let own = labels.get(key).or_else(|| labels.get(today));
             if !zones.contains("") && !own.is_some_and(|own| zones.contains(own)) {
-                return Ok(Some(unresolvable([volume_zone::REASON])));
+                return Some(unresolvable([volume_zone::REASON]));
             }
         }
     }
-    Ok(None)
+    None
 }
 
 /// Driver and what tells a volume from others, by the text that tells both.
@@ -418,10 +419,12 @@ proptest! {
         (cluster, objects) in clusters(),
         pod in pod("new"),
     ) {
-        let plugins = [
-            (volume_restrictions::NAME, volume_restrictions::extensions(), check_restrictions as Check),
-            (volume_zone::NAME, volume_zone::extensions(), check_zone as Check),
-            (node_volume_limits::NAME, fixture::made(node_volume_limits::construct), check_limits as Check),
+        let plugins: [(&str, Extensions, Check); 3] = [
+            (volume_restrictions::NAME, volume_restrictions::extensions(), |objects, pod, node| {
+                Ok(check_restrictions(objects, pod, node))
+            }),
+            (volume_zone::NAME, volume_zone::extensions(), |objects, pod, node| Ok(check_zone(objects, pod, node))),
+            (node_volume_limits::NAME, fixture::made(node_volume_limits::construct), check_limits),
         ];
         for (name, plugin, check) in plugins {
             let is_stopped = stopped(&objects, &pod, name);

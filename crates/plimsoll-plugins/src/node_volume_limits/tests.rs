@@ -73,11 +73,13 @@ fn full() -> Rejection {
     resolvable(["node(s) exceed max volume count"])
 }
 
+/// Limits, volumes of pods on the node, volumes of the pod, and whether the node is full for it.
+type Case<'a> = (&'a [(&'a str, Option<i32>)], &'a [&'a [&'a str]], &'a [&'a str], bool);
+
 #[test]
 fn a_node_attaches_no_more_volumes_of_a_driver_than_it_can() {
     let inline = r#""awsElasticBlockStore":{"volumeID":"vol-2"}"#;
     let same_inline = r#""awsElasticBlockStore":{"volumeID":"aws://z/vol-1"}"#;
-    type Case<'a> = (&'a [(&'a str, Option<i32>)], &'a [&'a [&'a str]], &'a [&'a str], bool);
     let cases: [Case<'_>; 24] = [
         (&[("d", Some(1))], &[], &["claim c0"], false),
         (&[("d", Some(1))], &[], &["claim c0", "claim c1"], true),

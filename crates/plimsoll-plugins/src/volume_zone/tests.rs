@@ -20,6 +20,8 @@ fn bound(labels: &[(&str, &str)]) -> [StorageObject; 2] {
     [pv.object(), claim("c").bound("pv").object()]
 }
 
+type Labels<'a> = &'a [(&'a str, &'a str)];
+
 #[test]
 fn a_node_must_be_in_the_zone_and_region_of_the_volume() {
     let nodes = [
@@ -42,7 +44,6 @@ fn a_node_must_be_in_the_zone_and_region_of_the_volume() {
         let names = nodes.iter().map(|(name, _)| *name);
         names.filter(|name| !passing.contains(name)).collect()
     };
-    type Labels<'a> = &'a [(&'a str, &'a str)];
     let cases: [(Labels<'_>, Vec<&str>); 9] = [
         (&[(ZONE, "z1")], all_but(&["bare", "other", "z1", "z1r", "mixed"])),
         (
