@@ -57,20 +57,39 @@ pub const ALLOWED: [Allowed; 6] = [
 /// Whether two of a pod's volumes are of one claim.
 fn mounts_twice(pod: &Value) -> bool {
     let claims = claims_of(pod);
-    claims.iter().enumerate().any(|(at, claim)| claims[..at].contains(claim))
+    claims
+        .iter()
+        .enumerate()
+        .any(|(at, claim)| claims[..at].contains(claim))
 }
 
 fn fails_to_count_volumes(failure: &str) -> bool {
     failure.starts_with("running \"NodeVolumeLimits\" filter plugin:")
 }
 
-/// Whether a pod on a node has a volume of which it may be hard to tell what it is.
+/// Whether a pod on a node has a volume of which nobody can tell what it is.
 fn has_untold_volumes(case: &Case) -> bool {
-    let volumes = case.pods.iter().filter_map(|pod| pod["spec"]["volumes"].as_array());
-    volumes.flatten().any(|volume| {
-        let disks = ["ephemeral", "awsElasticBlockStore", "azureDisk"];
-        disks.iter().any(|kind| volume[kind].is_object())
+    case.pods.iter().any(|pod| {
+        let mut volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+        volumes.any(|volume| is_untold(case, pod, volume))
     })
+}
+
+fn is_untold(case: &Case, pod: &Value, volume: &Value) -> bool {
+    let ephemeral = volume["ephemeral"].is_object() && {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let name = format!("{}-{}", text(&pod["metadata"]["name"]), text(&volume["name"]));
+        let mut claims = case.persistent_volume_claims.iter();
+        let claim = claims.find(|claim| {
+            claim["metadata"]["name"] == *name && claim["metadata"]["namespace"] == pod["metadata"]["namespace"]
+        });
+        claim.is_some_and(|claim| claim["metadata"]["ownerReferences"][0]["uid"] != pod["metadata"]["uid"])
+    };
+    let azure = volume["azureDisk"]["kind"]
+        .as_str()
+        .is_some_and(|kind| kind != "Managed");
+    let amazon = volume["awsElasticBlockStore"]["volumeID"].as_str();
+    ephemeral || azure || amazon.is_some_and(|id| id.starts_with("aws://") && !id.contains("/vol-"))
 }
 
 const WHOLE_PODS: &str = "Requests of a pod as a whole count whatever the gates `PodLevelResources` and \

@@ -10,8 +10,8 @@ use plimsoll_engine::{Engine, PluginScores, Trial};
 use plimsoll_framework::{Profile, Profiles, Status};
 use plimsoll_model::storage::VolumeReservation;
 use plimsoll_model::{
-    Change, Delta, Moment, ObjectName, Pod, Seq, WorkloadKind, decode_disruption_budget, decode_namespace, decode_node, decode_pod,
-    decode_workload_selector,
+    Change, Delta, Moment, ObjectName, Pod, Seq, WorkloadKind, decode_disruption_budget, decode_namespace, decode_node,
+    decode_pod, decode_workload_selector,
 };
 use serde_json::Value;
 

@@ -22,7 +22,9 @@ impl Engine {
     /// hold of storage is told and not kept.
     pub fn try_out_reserving(&mut self, pod: &Arc<Pod>, now: Moment) -> Option<Trial> {
         let (mut cycle, mut trial) = self.try_in_cycle(pod, now)?;
-        let tried = trial.feasible().map(|node| self.try_reserving(&mut cycle, &node.name, now));
+        let tried = trial
+            .feasible()
+            .map(|node| self.try_reserving(&mut cycle, &node.name, now));
         trial.reservations = tried.collect();
         Some(trial)
     }

@@ -78,7 +78,9 @@ fn affinity_of(dice: &mut Dice, nodes: usize, chance: usize, required: Terms, pr
 
 /// Terms of which a node must meet one to reach a volume.
 pub(super) fn terms_of_volume(dice: &mut Dice, nodes: usize) -> Vec<Value> {
-    (0..dice.between(1, 3)).map(|_| term(dice, nodes, Terms::Required)).collect()
+    (0..dice.between(1, 3))
+        .map(|_| term(dice, nodes, Terms::Required))
+        .collect()
 }
 
 pub(super) fn weight(dice: &mut Dice) -> usize {

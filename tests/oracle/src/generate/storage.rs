@@ -174,7 +174,11 @@ impl Store<'_> {
     fn furnish_pods(&mut self, dice: &mut Dice) {
         let mut pods = std::mem::take(&mut self.case.pods);
         let mut new = self.case.pod.take();
-        let wanted = if dice.percent(8) { 0 } else { dice.one_of(&[1, 1, 1, 2, 2, 3]) };
+        let wanted = if dice.percent(8) {
+            0
+        } else {
+            dice.one_of(&[1, 1, 1, 2, 2, 3])
+        };
         self.furnish_new(dice, &mut new, wanted);
         for pod in &mut pods {
             if dice.percent(if self.habits == Habits::Contended { 75 } else { 50 }) {
@@ -214,7 +218,11 @@ impl Store<'_> {
             }
             add_volume(pod, "shared", claimed(&theirs[dice.below(theirs.len())]));
         }
-        let counts = if self.habits == Habits::Contended { [1, 1, 2, 3] } else { [0, 1, 1, 2] };
+        let counts = if self.habits == Habits::Contended {
+            [1, 1, 2, 3]
+        } else {
+            [0, 1, 1, 2]
+        };
         for number in 0..dice.one_of(&counts) {
             match dice.below(100) {
                 0..10 => self.give_ephemeral(dice, pod, number, 2),
@@ -287,7 +295,11 @@ pub(crate) fn give_volumes(dice: &mut Dice, pod: &mut Value) {
                 let template = json!({
                     "spec": { "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } },
                 });
-                add_volume(pod, "scratch", json!({ "ephemeral": { "volumeClaimTemplate": template } }));
+                add_volume(
+                    pod,
+                    "scratch",
+                    json!({ "ephemeral": { "volumeClaimTemplate": template } }),
+                );
             }
             6 => add_volume(pod, "inline", inline::csi(dice)),
             _ => add_volume(pod, "inline", inline::in_tree(dice)),

@@ -25,7 +25,12 @@ impl Store<'_> {
     }
 
     pub(super) fn add_csi_nodes(&mut self, dice: &mut Dice) {
-        let names: Vec<Value> = self.case.nodes.iter().map(|node| node["metadata"]["name"].clone()).collect();
+        let names: Vec<Value> = self
+            .case
+            .nodes
+            .iter()
+            .map(|node| node["metadata"]["name"].clone())
+            .collect();
         let tight = self.habits == Habits::Contended;
         for name in names {
             if dice.percent(82) {
@@ -145,7 +150,11 @@ pub(crate) fn any_capacity(dice: &mut Dice, name: &str) -> Value {
 
 /// An attachment of one of so many volumes, or of one that is gone, or that stands in a pod.
 pub(crate) fn any_attachment(dice: &mut Dice, name: &str, volumes: usize) -> Value {
-    let attacher = if dice.percent(75) { DRIVERS[0] } else { dice.pick(&DRIVERS) };
+    let attacher = if dice.percent(75) {
+        DRIVERS[0]
+    } else {
+        dice.pick(&DRIVERS)
+    };
     let source = if dice.percent(95) {
         json!({ "persistentVolumeName": format!("volume-{}", dice.below(volumes + 1)) })
     } else {
@@ -161,7 +170,12 @@ pub(crate) fn any_attachment(dice: &mut Dice, name: &str, volumes: usize) -> Val
 
 fn namespaced(name: &str) -> Value {
     let mut metadata = Map::new();
-    for (field, value) in [("name", name), ("uid", name), ("resourceVersion", "1"), ("namespace", "kube-system")] {
+    for (field, value) in [
+        ("name", name),
+        ("uid", name),
+        ("resourceVersion", "1"),
+        ("namespace", "kube-system"),
+    ] {
         metadata.insert(field.to_owned(), json!(value));
     }
     Value::Object(metadata)

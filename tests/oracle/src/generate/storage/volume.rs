@@ -1,6 +1,8 @@
 use serde_json::{Map, Value, json};
 
-use super::{BETA_CLASS, BETA_REGION, BETA_ZONE, CSI_ZONES, Class, DRIVERS, Habits, Store, gibibytes, labels_of_volume, metadata};
+use super::{
+    BETA_CLASS, BETA_REGION, BETA_ZONE, CSI_ZONES, Class, DRIVERS, Habits, Store, gibibytes, labels_of_volume, metadata,
+};
 use crate::dice::Dice;
 use crate::generate::affinity;
 use crate::generate::node::{HOSTNAME, REGION, ZONE};
@@ -125,7 +127,8 @@ fn terms(dice: &mut Dice, nodes: usize) -> Vec<Value> {
         }
         zones
     };
-    let of = |key: &str, values: Value| json!({ "matchExpressions": [{ "key": key, "operator": "In", "values": values }] });
+    let of =
+        |key: &str, values: Value| json!({ "matchExpressions": [{ "key": key, "operator": "In", "values": values }] });
     match dice.below(100) {
         0..30 => {
             let zones = zones(dice);
@@ -136,7 +139,9 @@ fn terms(dice: &mut Dice, nodes: usize) -> Vec<Value> {
             vec![of(BETA_ZONE, json!(zones))]
         }
         36..62 => {
-            let hosts: Vec<String> = (0..dice.between(1, nodes + 1)).map(|_| format!("n{}", dice.below(nodes + 1))).collect();
+            let hosts: Vec<String> = (0..dice.between(1, nodes + 1))
+                .map(|_| format!("n{}", dice.below(nodes + 1)))
+                .collect();
             vec![of(HOSTNAME, json!(hosts))]
         }
         62..68 => vec![of(dice.pick(&[REGION, BETA_REGION]), json!(["r1"]))],
@@ -160,14 +165,27 @@ fn terms(dice: &mut Dice, nodes: usize) -> Vec<Value> {
 fn source(dice: &mut Dice) -> (&'static str, Value) {
     match dice.below(100) {
         0..34 => {
-            let driver = if dice.percent(80) { DRIVERS[0] } else { dice.pick(&DRIVERS) };
-            ("csi", json!({ "driver": driver, "volumeHandle": format!("handle-{}", dice.below(12)) }))
+            let driver = if dice.percent(80) {
+                DRIVERS[0]
+            } else {
+                dice.pick(&DRIVERS)
+            };
+            (
+                "csi",
+                json!({ "driver": driver, "volumeHandle": format!("handle-{}", dice.below(12)) }),
+            )
         }
         34..48 => ("local", json!({ "path": "/mnt/disk" })),
         48..54 => ("hostPath", json!({ "path": "/mnt/path" })),
         54..58 => ("nfs", json!({ "server": "nfs.example.com", "path": "/" })),
-        58..60 => ("iscsi", json!({ "targetPortal": "10.0.0.1:3260", "iqn": "iqn.2026-01.com.example:a", "lun": 0 })),
-        60..62 => ("rbd", json!({ "monitors": ["m1"], "image": "a", "pool": "rbd", "user": "admin", "keyring": "/k" })),
+        58..60 => (
+            "iscsi",
+            json!({ "targetPortal": "10.0.0.1:3260", "iqn": "iqn.2026-01.com.example:a", "lun": 0 }),
+        ),
+        60..62 => (
+            "rbd",
+            json!({ "monitors": ["m1"], "image": "a", "pool": "rbd", "user": "admin", "keyring": "/k" }),
+        ),
         _ => in_tree(dice),
     }
 }
@@ -175,10 +193,17 @@ fn source(dice: &mut Dice) -> (&'static str, Value) {
 fn in_tree(dice: &mut Dice) -> (&'static str, Value) {
     match dice.below(20) {
         0..6 => {
-            let id = dice.seldom(12, &["vol-1", "vol-2", "aws://z1/vol-1", "aws:///vol-3"], &["aws://z1/disk", "aws:///vol-1/x"]);
+            let id = dice.seldom(
+                12,
+                &["vol-1", "vol-2", "aws://z1/vol-1", "aws:///vol-3"],
+                &["aws://z1/disk", "aws:///vol-1/x"],
+            );
             ("awsElasticBlockStore", json!({ "volumeID": id }))
         }
-        6..11 => ("gcePersistentDisk", json!({ "pdName": dice.pick(&["disk-1", "disk-2", "disk-3"]) })),
+        6..11 => (
+            "gcePersistentDisk",
+            json!({ "pdName": dice.pick(&["disk-1", "disk-2", "disk-3"]) }),
+        ),
         11..14 => {
             let disk = if dice.percent(85) {
                 json!({ "diskName": "d", "diskURI": PATH, "kind": "Managed" })
@@ -188,7 +213,10 @@ fn in_tree(dice: &mut Dice) -> (&'static str, Value) {
             };
             ("azureDisk", disk)
         }
-        14 => ("azureFile", json!({ "secretName": "s", "shareName": "share", "secretNamespace": "default" })),
+        14 => (
+            "azureFile",
+            json!({ "secretName": "s", "shareName": "share", "secretNamespace": "default" }),
+        ),
         15..17 => ("cinder", json!({ "volumeID": dice.pick(&["c-1", "c-2"]) })),
         17 | 18 => ("portworxVolume", json!({ "volumeID": dice.pick(&["p-1", "p-2"]) })),
         _ => ("vsphereVolume", json!({ "volumePath": "[store] disk" })),

@@ -63,7 +63,10 @@ fn other(dice: &mut Dice, waiting: &Value) -> Value {
     if dice.percent(15) {
         use_port(dice, &mut pod);
     }
-    if elements(waiting, "/spec/volumes").iter().any(|volume| volume["image"].is_null() && volume["emptyDir"].is_null()) {
+    if elements(waiting, "/spec/volumes")
+        .iter()
+        .any(|volume| volume["image"].is_null() && volume["emptyDir"].is_null())
+    {
         volumes(dice, &mut pod, waiting);
     }
     if dice.percent(3) {

@@ -161,7 +161,8 @@ fn alter_volume(dice: &mut Dice, volume: &mut Value) {
     match dice.below(8) {
         0..3 => {
             let key = dice.pick(&ZONE_LABELS);
-            volume["metadata"]["labels"][key] = json!(dice.pick(&["z1", "z2", "z1__z2", "z2__z1", "z1__z1", "", "z1____z2"]));
+            volume["metadata"]["labels"][key] =
+                json!(dice.pick(&["z1", "z2", "z1__z2", "z2__z1", "z1__z1", "", "z1____z2"]));
         }
         3 => {
             let key = dice.pick(&ZONE_LABELS);
