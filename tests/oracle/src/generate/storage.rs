@@ -218,6 +218,10 @@ impl Store<'_> {
             }
             add_volume(pod, "shared", claimed(&theirs[dice.below(theirs.len())]));
         }
+        let disks = disks_of(new);
+        if !disks.is_empty() && dice.percent(shares / 2) {
+            add_volume(pod, "shared", disks[dice.below(disks.len())].clone());
+        }
         let counts = if self.habits == Habits::Contended {
             [1, 1, 2, 3]
         } else {
@@ -274,6 +278,14 @@ fn add_named_volume(pod: &mut Value, name: String, mut volume: Value) {
         Value::Array(volumes) => volumes.push(volume),
         absent => *absent = json!([volume]),
     }
+}
+
+/// The disks that stand in a pod itself.
+fn disks_of(pod: &Value) -> Vec<Value> {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    let kinds = ["gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd"];
+    let disks = volumes.filter(|volume| kinds.iter().any(|kind| volume[kind].is_object()));
+    disks.cloned().collect()
 }
 
 /// The names of claims that a pod uses.

@@ -71,7 +71,9 @@ impl Store<'_> {
     }
 
     pub(super) fn add_attachments(&mut self, dice: &mut Dice) {
-        for number in 0..dice.below(2 * self.case.nodes.len() + 1) {
+        // What is attached does not go with its pod.
+        let most = if self.habits == Habits::Contended { 2 } else { 2 * self.case.nodes.len() };
+        for number in 0..dice.below(most + 1) {
             let node = self.some_node(dice);
             let volumes = self.case.persistent_volumes.len();
             let mut attachment = any_attachment(dice, &format!("attachment-{number}"), volumes);
