@@ -10,12 +10,10 @@ use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock};
 use plimsoll_client::{
     ApiClient, BindReply, ConditionPatch, EventRecord, EventReply, EventSeries, EventType, EventWriter, LeaseClient,
     LeaseRecord, LeaseReply, Namespaces, Nodes, NominationPatch, ObjectReference, PatchReply, PodRead, PodStatusPatch,
-    Pods, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets, TermToken, VirtualClock,
-    VolumeReply, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_account, consistent_version, force_progress,
-    watch_lease,
+    Pods, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets, TermToken, VirtualClock, Watch,
+    WatchBatch, WatchEvent, WatchedKind, consistent_account, consistent_version, force_progress, watch_lease,
 };
-use plimsoll_model::storage::VolumeWrite;
-use plimsoll_model::{Moment, ObjectName, Pod, ResourceVersion, Timestamp, Uid};
+use plimsoll_model::{Moment, ObjectName, Pod, Timestamp, Uid};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use serde_json::json;
@@ -426,109 +424,4 @@ async fn every_watched_kind_is_listed() {
     assert_eq!(first_list::<StatefulSets>(&client).await, ["default/statefulsets"]);
     assert_eq!(first_list::<Nodes>(&client).await, ["n1"]);
     assert!(first_list::<Namespaces>(&client).await.contains(&"default".to_owned()));
-}
-
-fn create_volume(server: &ApiServer) -> serde_json::Value {
-    let volume = json!({
-        "metadata": { "name": "pv" },
-        "spec": {
-            "capacity": { "storage": "1Gi" },
-            "accessModes": ["ReadWriteOnce"],
-            "hostPath": { "path": "/data" },
-        },
-    });
-    let resource = find_plural("persistentvolumes").unwrap();
-    server.create(resource, "", volume).unwrap();
-    server.get(resource, "", "pv").unwrap().as_ref().clone()
-}
-
-fn create_claim(server: &ApiServer) -> serde_json::Value {
-    let claim = json!({
-        "metadata": { "name": "claim", "namespace": "default" },
-        "spec": { "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } },
-    });
-    let resource = find_plural("persistentvolumeclaims").unwrap();
-    server.create(resource, "default", claim).unwrap();
-    server.get(resource, "default", "claim").unwrap().as_ref().clone()
-}
-
-fn uid_and_version(object: &serde_json::Value) -> (Uid, ResourceVersion) {
-    let uid = object["metadata"]["uid"].as_str().unwrap();
-    let version = object["metadata"]["resourceVersion"].as_str().unwrap();
-    (Uid::from(uid), version.parse().unwrap())
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_volume_is_made_over_to_a_claim_once_and_never_in_another_version_than_was_seen() {
-    let (server, client) = server();
-    let (claim_uid, claim_version) = uid_and_version(&create_claim(&server));
-    let (uid, version) = uid_and_version(&create_volume(&server));
-    let write = VolumeWrite::BindVolume {
-        volume: "pv".into(),
-        uid: uid.clone(),
-        version,
-        claim: ObjectName::new("default", "claim"),
-        claim_uid: claim_uid.clone(),
-        claim_version,
-        by_controller: true,
-    };
-    let VolumeReply::Done(written) = client.write_volume(&token(), &write).await else {
-        panic!("not written");
-    };
-    let volume = server.get(find_plural("persistentvolumes").unwrap(), "", "pv").unwrap();
-    assert_eq!(uid_and_version(&volume), (uid, written));
-    assert_eq!(
-        volume["spec"]["claimRef"],
-        json!({
-            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": "default", "name": "claim",
-            "uid": claim_uid.as_str(), "resourceVersion": claim_version.to_string(),
-        })
-    );
-    assert_eq!(
-        volume["metadata"]["annotations"]["pv.kubernetes.io/bound-by-controller"],
-        "yes"
-    );
-    assert_eq!(volume["spec"]["capacity"]["storage"], "1Gi", "all else stays");
-    let message = "Operation cannot be fulfilled on persistentvolumes \"pv\": the object has been modified; \
-                   please apply your changes to the latest version and try again";
-    assert_eq!(
-        client.write_volume(&token(), &write).await,
-        VolumeReply::Refused {
-            message: message.to_owned()
-        }
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_claim_is_told_its_node_and_one_that_is_gone_is_told_of_in_the_servers_words() {
-    let (server, client) = server();
-    let resource = find_plural("persistentvolumeclaims").unwrap();
-    let (uid, version) = uid_and_version(&create_claim(&server));
-    let write = VolumeWrite::SelectNode {
-        claim: ObjectName::new("default", "claim"),
-        uid,
-        version,
-        node: "n1".into(),
-    };
-    let reply = client.write_volume(&token(), &write).await;
-    assert!(matches!(reply, VolumeReply::Done(_)), "{reply:?}");
-    let claim = server.get(resource, "default", "claim").unwrap();
-    let annotations = &claim["metadata"]["annotations"];
-    assert_eq!(annotations["volume.kubernetes.io/selected-node"], "n1");
-    server
-        .modify(resource, "default", "claim", |claim| {
-            claim["metadata"]["finalizers"] = json!([])
-        })
-        .unwrap();
-    server.delete(resource, "default", "claim").unwrap();
-    assert_eq!(
-        client.write_volume(&token(), &write).await,
-        VolumeReply::Refused {
-            message: "persistentvolumeclaims \"claim\" not found".to_owned()
-        }
-    );
-    // Another of the same name is not written either.
-    create_claim(&server);
-    let reply = client.write_volume(&token(), &write).await;
-    assert!(matches!(reply, VolumeReply::Refused { .. }), "{reply:?}");
 }

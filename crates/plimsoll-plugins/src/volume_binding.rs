@@ -114,6 +114,7 @@ impl PreFilter for VolumeBinding {
 impl Filter for VolumeBinding {
     fn filter(&self, cycle: CycleContext<'_>, state: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
         let claims = state.get::<PodClaims>().ok_or(NO_STATE)?;
+        claims.judged.set(true);
         match rejected(cycle.columns, claims, pass.feasible()) {
             Ok(rejected) => rejected.tell(pass),
             Err(error) => {
@@ -143,7 +144,7 @@ impl Reserve for VolumeBinding {
         let Some(claims) = state.get::<PodClaims>() else {
             return Err(Status::error(NAME, NO_STATE));
         };
-        if claims.delayed.is_empty() {
+        if claims.delayed.is_empty() || !claims.judged.get() {
             return Ok(());
         }
         let index = cycle.columns.index_of(node);

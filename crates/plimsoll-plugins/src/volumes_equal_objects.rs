@@ -18,6 +18,8 @@ use proptest::strategy::Union;
 use crate::fixture::{self, Cluster, Rejection, resolvable, unresolvable};
 use crate::{node_volume_limits, volume_restrictions, volume_zone};
 
+mod hints;
+
 const NODES: [&str; 3] = ["n0", "n1", "n2"];
 const CLAIMS: [&str; 4] = ["c0", "c1", "c2", "c3"];
 const VOLUMES: [&str; 4] = ["v0", "v1", "v2", "v3"];

@@ -205,7 +205,7 @@ impl Stepping<'_> {
 
     fn look(&self, binding: &mut Binding, due: bool) -> PreBindStep {
         match &binding.waiting {
-            Waiting::Answer => PreBindStep::Done,
+            Waiting::Answer => PreBindStep::Fail("asked while a write is under way".to_owned()),
             Waiting::Shared { until, refusal } => {
                 let until = *until;
                 if matches!(self.needed(binding), Some(Ok(_))) {

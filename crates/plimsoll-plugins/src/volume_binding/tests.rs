@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_config::{FeatureGates, PluginArgs, VolumeBindingArgs};
 use plimsoll_framework::{
-    Code, CycleContext, CycleState, Extensions, PreFilterOutcome, Resolvability, Status, Verdicts,
+    Code, CycleContext, CycleState, Extensions, PreBindOutcome, PreFilterOutcome, Resolvability, Status, Verdicts,
 };
 use plimsoll_model::columns::Columns;
 use plimsoll_model::storage::{ClaimPhase, StorageObject, VolumeBindingMode, VolumeReservation, VolumeSource};
@@ -85,10 +85,7 @@ impl World {
         let (plugin, mut state) = (made(construct), CycleState::new());
         let outcome = self.pre_filter(&plugin, pod, &mut state);
         assert!(matches!(outcome, PreFilterOutcome::Continue), "{outcome:?}");
-        let mut verdicts = Verdicts::default();
-        verdicts.begin(self.columns.nodes(), self.columns.capacity());
-        let filter = plugin.filter.as_ref().unwrap();
-        filter.filter(self.cycle(pod), &state, &mut verdicts.pass(0))?;
+        let verdicts = self.judge(&plugin, pod, &state)?;
         let of_node = |node| {
             let verdict = verdicts.of(node);
             let rejected = verdict.filter().is_some();
@@ -117,6 +114,7 @@ impl World {
     pub(super) fn reserve(&mut self, pod: &Pod, node: &str) -> VolumeReservation {
         let (plugin, mut state) = (made(construct), CycleState::new());
         self.pre_filter(&plugin, pod, &mut state);
+        self.judge(&plugin, pod, &state).unwrap();
         let reserved = plugin
             .reserve
             .as_ref()
@@ -124,6 +122,14 @@ impl World {
             .reserve(self.cycle(pod), &mut state, node);
         reserved.unwrap();
         state.take_reservation().unwrap_or_default()
+    }
+
+    fn judge(&self, plugin: &Extensions, pod: &Pod, state: &CycleState) -> Result<Verdicts, String> {
+        let mut verdicts = Verdicts::default();
+        verdicts.begin(self.columns.nodes(), self.columns.capacity());
+        let filter = plugin.filter.as_ref().unwrap();
+        filter.filter(self.cycle(pod), state, &mut verdicts.pass(0))?;
+        Ok(verdicts)
     }
 }
 
@@ -326,14 +332,23 @@ fn reasons_add_up_in_kube_schedulers_order() {
 fn without_a_pre_filter_in_the_same_cycle_it_fails_as_kube_schedulers_does() {
     let (world, plugin) = (World::new([]), made(construct));
     let (pod, mut state) = (user(&[]), CycleState::new());
-    let mut verdicts = Verdicts::default();
-    verdicts.begin(world.columns.nodes(), world.columns.capacity());
-    let filter = plugin.filter.as_ref().unwrap();
-    let filtered = filter.filter(world.cycle(&pod), &state, &mut verdicts.pass(0));
+    let filtered = world.judge(&plugin, &pod, &state).map(|_| ());
     assert_eq!(filtered, Err("not found".to_owned()));
     let reserve = plugin.reserve.as_ref().unwrap();
     let reserved = reserve.reserve(world.cycle(&pod), &mut state, "a1");
     assert_eq!(reserved, Err(Status::error(NAME, "not found")));
+}
+
+#[test]
+fn without_a_filter_in_the_same_cycle_nothing_is_reserved() {
+    let mut world = World::new([waiting("data").object(), local("v", "a1").object()]);
+    let (plugin, pod, mut state) = (made(construct), user(&["data"]), CycleState::new());
+    world.pre_filter(&plugin, &pod, &mut state);
+    let reserve = plugin.reserve.as_ref().unwrap();
+    reserve.reserve(world.cycle(&pod), &mut state, "a1").unwrap();
+    assert_eq!(state.take_reservation(), None);
+    let pre_bind = plugin.pre_bind.as_ref().unwrap();
+    assert!(matches!(pre_bind.pre_bind(&pod, &state, "a1"), PreBindOutcome::Skip));
 }
 
 #[test]

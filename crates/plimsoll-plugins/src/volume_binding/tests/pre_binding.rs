@@ -36,6 +36,10 @@ impl Attempt {
         attempt
             .world
             .pre_filter(&attempt.plugin, &attempt.pod, &mut attempt.state);
+        attempt
+            .world
+            .judge(&attempt.plugin, &attempt.pod, &attempt.state)
+            .unwrap();
         let reserve = attempt.plugin.reserve.as_ref().unwrap();
         reserve
             .reserve(attempt.world.cycle(&attempt.pod), &mut attempt.state, node)

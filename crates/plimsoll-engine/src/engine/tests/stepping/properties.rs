@@ -104,16 +104,15 @@ struct Run {
     made: u32,
 }
 
-fn some_wait(pod: Pod) -> PermitOutcome {
-    if pod.name.name.starts_with("p3") {
-        PermitOutcome::Wait(Duration::from_secs(5))
-    } else {
-        PermitOutcome::Allow
-    }
-}
-
 fn profile(steps: &Arc<Steps>) -> Profile {
-    with_steps(ProfileBuilder::new().oracle().permit("Gang", some_wait), steps)
+    let permit = |pod: Pod| {
+        if pod.name.name.starts_with("p3") {
+            PermitOutcome::Wait(Duration::from_secs(5))
+        } else {
+            PermitOutcome::Allow
+        }
+    };
+    with_steps(ProfileBuilder::new().oracle().permit("Gang", permit), steps)
 }
 
 impl Run {
