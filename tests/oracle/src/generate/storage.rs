@@ -90,6 +90,7 @@ pub(super) fn furnish(dice: &mut Dice, case: &mut Case, habits: Habits) {
     if dice.percent(15) {
         case.feature_gates.insert("VolumeLimitScaling".to_owned(), true);
     }
+    without_one_plugin(dice, case);
     arguments(dice, case, scores_room);
     for node in &mut case.nodes {
         zones(dice, node);
@@ -108,6 +109,22 @@ pub(super) fn furnish(dice: &mut Dice, case: &mut Case, habits: Habits) {
     store.add_csi_nodes(dice);
     store.add_capacities(dice);
     store.add_attachments(dice);
+}
+
+/// Now and then one of the plugins of volumes is left out: else the others hardly ever have the first word.
+fn without_one_plugin(dice: &mut Dice, case: &mut Case) {
+    for profile in case.config["profiles"].as_array_mut().into_iter().flatten() {
+        if profile["plugins"].is_null() && dice.percent(10) {
+            let name = dice.pick(&[
+                "VolumeBinding",
+                "VolumeBinding",
+                "VolumeRestrictions",
+                "NodeVolumeLimits",
+                "VolumeZone",
+            ]);
+            profile["plugins"] = json!({ "multiPoint": { "disabled": [{ "name": name }] } });
+        }
+    }
 }
 
 /// Arguments of the plugin that binds; how full volumes make which score has a say only behind its gate.

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Class, Habits, IN_TREE, Store, metadata};
+use super::{Class, DRIVERS, Habits, IN_TREE, Store, metadata};
 use crate::dice::Dice;
 use crate::generate::node::{HOSTNAME, REGION, ZONE};
 
@@ -12,7 +12,11 @@ impl Store<'_> {
         for number in 0..dice.between(1, 4) {
             let name = format!("class-{number}");
             let waits = self.habits == Habits::Contended || dice.percent(if number == 0 { 94 } else { 70 });
-            let provisioner = provisioner(dice);
+            let provisioner = if self.scores_room && dice.percent(50) {
+                DRIVERS[0]
+            } else {
+                provisioner(dice)
+            };
             let class = class(dice, &name, waits, provisioner);
             self.case.storage_classes.push(class);
             self.classes.push(Class {

@@ -16,6 +16,9 @@ impl Store<'_> {
         for name in DRIVERS {
             if dice.percent(if name == DRIVERS[0] { 85 } else { 35 }) {
                 let mut driver = any_driver(dice, name);
+                if self.scores_room && dice.percent(70) {
+                    driver["spec"]["storageCapacity"] = json!(true);
+                }
                 if name == strict && dice.percent(70) {
                     driver["spec"]["preventPodSchedulingIfMissing"] = json!(true);
                 }
@@ -44,7 +47,7 @@ impl Store<'_> {
     pub(super) fn add_capacities(&mut self, dice: &mut Dice) {
         for class in self.classes.clone() {
             if self.scores_room {
-                self.add_room_by_zone(dice, &class);
+                self.add_room_apart(dice, &class);
                 continue;
             }
             for number in 0..dice.one_of(&[0, 1, 1, 2, 3]) {
@@ -56,14 +59,20 @@ impl Store<'_> {
     }
 
     /// No node reaches two: whichever is found first would make the score.
-    fn add_room_by_zone(&mut self, dice: &mut Dice, class: &Class) {
-        for zone in ZONES {
-            if dice.percent(75) {
+    fn add_room_apart(&mut self, dice: &mut Dice, class: &Class) {
+        let hosts: Vec<String> = (0..self.case.nodes.len()).map(|number| format!("n{number}")).collect();
+        let (key, places) = if dice.percent(65) {
+            (HOSTNAME, hosts)
+        } else {
+            (ZONE, ZONES.map(ToOwned::to_owned).into())
+        };
+        for place in places {
+            if dice.percent(80) {
                 let amount = dice.between(4, 80);
                 self.case.csi_storage_capacities.push(json!({
-                    "metadata": namespaced(&format!("{}-{zone}", class.name)),
+                    "metadata": namespaced(&format!("{}-{place}", class.name)),
                     "storageClassName": class.name,
-                    "nodeTopology": { "matchLabels": { ZONE: zone } },
+                    "nodeTopology": { "matchLabels": { key: place } },
                     "capacity": gibibytes(dice, amount),
                 }));
             }
@@ -72,7 +81,11 @@ impl Store<'_> {
 
     pub(super) fn add_attachments(&mut self, dice: &mut Dice) {
         // What is attached does not go with its pod.
-        let most = if self.habits == Habits::Contended { 2 } else { 2 * self.case.nodes.len() };
+        let most = if self.habits == Habits::Contended {
+            2
+        } else {
+            2 * self.case.nodes.len()
+        };
         for number in 0..dice.below(most + 1) {
             let node = self.some_node(dice);
             let volumes = self.case.persistent_volumes.len();
