@@ -24,6 +24,7 @@ mod node;
 mod pod;
 mod pod_class;
 mod pod_pattern;
+mod pod_volumes;
 mod quantity;
 mod raw;
 mod requests;
@@ -59,6 +60,7 @@ pub use pod::{
 };
 pub use pod_class::{PodClass, PodTerm, TermKind};
 pub use pod_pattern::{PodPattern, PodQuery};
+pub use pod_volumes::PodVolumes;
 pub use quantity::{ParseQuantityError, Quantity};
 pub use raw::{Raw, RawPolicy};
 pub use requests::{

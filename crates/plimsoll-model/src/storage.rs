@@ -5,15 +5,23 @@ use std::sync::Arc;
 
 mod claim;
 mod csi;
+mod csi_translation;
+mod migrated_volume;
 mod reservation;
 mod storage_class;
+mod topology;
 mod volume;
 mod volume_attachment;
 
 pub use claim::{ClaimPhase, ClaimReference, PersistentVolumeClaim};
 pub use csi::{CsiDriver, CsiNode, CsiNodeDriver, CsiStorageCapacity};
+pub use csi_translation::{
+    CsiVolume, InTreePlugin, TranslationError, csi_volume, csi_volume_inline, translated_node_affinity,
+};
+pub use migrated_volume::MigratedVolume;
 pub use reservation::{VolumeReservation, VolumeWrite, VolumeWritten};
 pub use storage_class::{StorageClass, TopologySelectorTerm, VolumeBindingMode};
+pub use topology::Topology;
 pub use volume::{AccessModes, PersistentVolume, VolumeMode, VolumePhase, VolumeSource};
 pub use volume_attachment::VolumeAttachment;
 

@@ -103,6 +103,7 @@ pub fn claim(name: &str) -> ClaimBuilder {
         controller: None,
         class: CompactString::default(),
         volume: CompactString::default(),
+        annotated: true,
         bind_completed: false,
         selected_node: None,
         requested: Some(1 << 30),

@@ -1,8 +1,10 @@
+use std::fmt;
+
 use compact_str::CompactString;
 use serde::Deserialize;
-use serde::de::{Deserializer, IgnoredAny};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::{WireStorage, access_modes, class, present, volume_mode};
+use super::{WireStorage, access_modes, class, volume_mode};
 use crate::LabelSelector;
 use crate::decode::{WireUid, WireVersion, or_default};
 use crate::storage::{ClaimPhase, PersistentVolumeClaim};
@@ -41,19 +43,51 @@ struct WireOwner {
     uid: CompactString,
 }
 
-#[derive(Deserialize, Default)]
+/// Whether there are any counts, so that they are not left to a derived decoder.
+#[derive(Default)]
 struct WireClaimAnnotations {
-    #[serde(
-        default,
-        rename = "volume.beta.kubernetes.io/storage-class",
-        deserialize_with = "present"
-    )]
+    any: bool,
     class: Option<CompactString>,
-    #[serde(default, rename = "volume.kubernetes.io/selected-node", deserialize_with = "present")]
     selected_node: Option<CompactString>,
-    #[serde(default, rename = "pv.kubernetes.io/bind-completed", deserialize_with = "present")]
-    bind_completed: Option<CompactString>,
+    bind_completed: bool,
 }
+
+impl<'de> Deserialize<'de> for WireClaimAnnotations {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(AnnotationsVisitor)
+    }
+}
+
+struct AnnotationsVisitor;
+
+impl<'de> Visitor<'de> for AnnotationsVisitor {
+    type Value = WireClaimAnnotations;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("annotations")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut annotations = WireClaimAnnotations::default();
+        while let Some(key) = map.next_key::<CompactString>()? {
+            annotations.any = true;
+            match key.as_str() {
+                "volume.beta.kubernetes.io/storage-class" => annotations.class = Some(map.next_value::<Text>()?.0),
+                "volume.kubernetes.io/selected-node" => annotations.selected_node = Some(map.next_value::<Text>()?.0),
+                "pv.kubernetes.io/bind-completed" => {
+                    map.next_value::<IgnoredAny>()?;
+                    annotations.bind_completed = true;
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(annotations)
+    }
+}
+
+/// The value of an annotation. As in Go's maps, null is an empty one.
+#[derive(Deserialize)]
+struct Text(#[serde(deserialize_with = "or_default")] CompactString);
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
@@ -103,7 +137,8 @@ impl<'de> Deserialize<'de> for PersistentVolumeClaim {
             controller: controller.map(|owner| Uid::new(owner.uid)),
             class: class(metadata.annotations.class, spec.storage_class_name),
             volume: spec.volume_name,
-            bind_completed: metadata.annotations.bind_completed.is_some(),
+            annotated: metadata.annotations.any,
+            bind_completed: metadata.annotations.bind_completed,
             selected_node: metadata.annotations.selected_node,
             requested: spec.resources.requests.storage,
             access_modes: access_modes(&spec.access_modes),

@@ -324,6 +324,7 @@ fn a_claim_that_says_nothing_has_nothing() {
             claim.requested = None;
             claim.access_modes = AccessModes::NONE;
             claim.volume_mode = None;
+            claim.annotated = false;
         });
         assert_eq!(claim(&parts), expected.build(), "{parts}");
     }
@@ -336,8 +337,15 @@ fn annotations_of_a_claim_count_by_being_there() {
     assert!(empty.bind_completed);
     assert_eq!(empty.selected_node.as_deref(), Some(""));
     let absent = annotated(json!({"pv.kubernetes.io/bound-by-controller": "yes"}));
-    assert!(!absent.bind_completed);
+    assert!(!absent.bind_completed && absent.annotated);
     assert_eq!(absent.selected_node, None);
+    assert!(!annotated(json!({})).annotated);
+    assert_eq!(
+        annotated(json!({"volume.kubernetes.io/selected-node": null}))
+            .selected_node
+            .as_deref(),
+        Some("")
+    );
 }
 
 #[test]
