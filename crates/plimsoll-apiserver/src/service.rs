@@ -170,7 +170,9 @@ async fn handle(shared: Arc<Shared>, request: Request, body: Bytes) -> Result<Re
     }
     let deadline = Instant::now() + timeout;
     if let Some(late) = plan.apply_late.take() {
-        return apply_late(shared, request, target, body, plan, late.min(timeout), deadline).await;
+        // Whatever else holds it up: applied by its time-out, or not at all.
+        let after = (late + std::mem::take(&mut plan.delay)).min(timeout);
+        return apply_late(shared, request, target, body, plan, after, deadline).await;
     }
     let timed_out = request.timeout_error();
     match timeout_at(deadline, run(&shared, &request, &target, &body, plan)).await {

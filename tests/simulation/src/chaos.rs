@@ -233,7 +233,7 @@ impl Chaos {
             75..77 => self.shut_down_replica(),
             77..81 => self.start_replica().await,
             81..85 => self.cut_or_mend(),
-            85..87 => self.suspend(),
+            85..87 => self.suspend().await,
             87..91 => self.stop_or_resume(),
             91..95 => self.let_others_bind(),
             95..96 => self.reload(),

@@ -5,7 +5,6 @@ use plimsoll_config::{ExtenderConfig, SchedulerConfig};
 use plimsoll_model::testing::{claim, csi_node, node, pod, volume};
 use plimsoll_model::{ObjectName, Raw, RawPolicy};
 use ractor::ActorStatus;
-
 use tokio::sync::oneshot;
 
 use super::*;

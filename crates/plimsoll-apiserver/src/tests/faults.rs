@@ -119,6 +119,17 @@ async fn a_client_that_waits_for_a_late_request_is_told_504() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_late_request_that_is_slow_besides_is_applied_by_its_time_out_all_the_same() {
+    let server = with_pod();
+    server.faults().add(on_bind(Action::ApplyLate { millis: 4_000 }));
+    server.faults().add(on_bind(Action::Latency { millis: 60_000 }));
+    let (code, _) = server.call("POST", &format!("{BINDING}?timeout=5s"), to_node()).await;
+    assert_eq!(code, 504);
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!(node(&server), "n");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_held_request_goes_on_when_its_gate_opens() {
     let server = with_pod();
     server.faults().add(on_bind(Action::Hold { gate: "g".into() }));

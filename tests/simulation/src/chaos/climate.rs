@@ -149,6 +149,11 @@ impl Climate {
         if self.is_silent() { RESIGNING } else { Duration::ZERO }
     }
 
+    /// How long a write that was sent may still be applied, whatever holds it up.
+    pub(super) fn time_to_decide(&self) -> Duration {
+        self.election.write_timeout() + Duration::from_secs(1)
+    }
+
     /// Whether no bookmarks come, from the first step to the end.
     pub(super) fn is_silent(&self) -> bool {
         self.bookmarks == Some(NEVER)

@@ -79,8 +79,9 @@ impl Chaos {
         }
     }
 
-    /// The clock of the machine goes on and its timers do not; often with pods waiting.
-    pub(super) fn suspend(&mut self) {
+    /// The clock of the machine goes on and its timers do not; often with pods waiting. What it has sent is decided while it
+    /// sleeps, since the API server does not.
+    pub(super) async fn suspend(&mut self) {
         let Some(at) = self.pick_leader_rather() else { return };
         if self.dice.percent(50) {
             self.add_pods();
@@ -88,8 +89,15 @@ impl Chaos {
         let asleep = Duration::from_millis(self.dice.below(30_000));
         let name = self.replicas[at].0.name().to_owned();
         self.note(&format!("suspend {name} for {asleep:?}"));
-        self.replicas[at].0.clock().suspend(asleep);
         self.counters.suspensions += 1;
+        let decided = asleep.min(self.climate.time_to_decide());
+        let was_stopped = self.replicas[at].0.is_stopped();
+        self.replicas[at].0.stop();
+        self.world.pass_with_kubelets(decided).await;
+        self.replicas[at].0.clock().suspend(asleep.saturating_sub(decided));
+        if !was_stopped {
+            self.replicas[at].0.resume();
+        }
     }
 
     /// As by SIGSTOP, and SIGCONT in a later step.
