@@ -23,7 +23,6 @@ use plimsoll_client::Clock;
 use plimsoll_model::Moment;
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::oneshot;
 
 pub use self::accounts::{
     Account, Accounts, AuditMarker, CacheAccount, ClaimAccount, CycleAccount, QueueAccount, ReturnAccount, Unassigned,
@@ -36,7 +35,7 @@ use self::accounts::Collected;
 use self::suspicions::Suspicions;
 use crate::alarm::Alarm;
 use crate::informer_cache::CacheMessage;
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::{Mailbox, Reply, Summary};
 
 /// Between two audits. One costs a look at each pod without a node in three actors, some 0.2 s for a million of them, so a
 /// minute keeps it below half a percent; and what is lost is back after two.
@@ -46,7 +45,7 @@ const INTERVAL: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub enum AuditorMessage {
     /// From outside, through supervisor and term: answer with an audit made now, or with the one under way.
-    Ask(oneshot::Sender<AuditReport>),
+    Ask(Reply<AuditReport>),
     /// From those that the marker comes by.
     Told {
         /// In which audit.
@@ -101,7 +100,7 @@ pub struct AuditorState {
     /// When the audit under way was begun, and what has been told.
     under_way: Option<(Moment, Collected)>,
     suspicions: Suspicions,
-    asked: Vec<oneshot::Sender<AuditReport>>,
+    asked: Vec<Reply<AuditReport>>,
 }
 
 impl AuditorState {
@@ -131,7 +130,7 @@ impl AuditorState {
         }
     }
 
-    fn ask(&mut self, reply: oneshot::Sender<AuditReport>, now: Moment) {
+    fn ask(&mut self, reply: Reply<AuditReport>, now: Moment) {
         self.asked.push(reply);
         if self.under_way.is_none() {
             self.begin(now);
@@ -171,7 +170,7 @@ impl AuditorState {
             "Audited"
         );
         for reply in self.asked.drain(..) {
-            let _ = reply.send(report.clone());
+            reply.send(report.clone());
         }
     }
 }

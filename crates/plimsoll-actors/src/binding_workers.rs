@@ -100,8 +100,10 @@ impl WriteJob {
     /// One line about it, the same in each run with the same seed.
     fn summary(&self) -> String {
         match self {
-            Self::Bind { claim, node, .. } => format!("Bind {} node={node}", claim.as_u64()),
-            Self::BindThrough { claim, node, .. } => format!("BindThrough {} node={node}", claim.as_u64()),
+            Self::Bind { claim, pod, node, .. } => format!("Bind {} {} node={node}", claim.as_u64(), pod.name),
+            Self::BindThrough { claim, pod, node, .. } => {
+                format!("BindThrough {} {} node={node}", claim.as_u64(), pod.name)
+            }
             Self::Read { claim, .. } => format!("Read {}", claim.as_u64()),
             Self::Volume { claim, write, .. } => format!("Volume {} {}", claim.as_u64(), written_object(write)),
             Self::Status { uid, .. } => format!("Status {uid}"),
@@ -226,7 +228,17 @@ impl BindingWorkers {
         }
     }
 
+    /// Jobs lie in no mailbox; they go through the tap of the actor that hands them out.
     fn hand_out(&self, job: WriteJob) {
+        let workers = self.clone();
+        let begin = move |job| {
+            workers.begin(job);
+            true
+        };
+        self.cycle.pass_on("BindingWorkers", job, WriteJob::summary, begin);
+    }
+
+    fn begin(&self, job: WriteJob) {
         match job {
             WriteJob::BindThrough {
                 claim,
@@ -235,9 +247,7 @@ impl BindingWorkers {
                 extender,
                 trace,
             } => self.through_extenders.bind(claim, pod, &node, extender, trace),
-            // Jobs lie in no mailbox; they are shown to the tap of the actor that hands them out.
-            job if self.cycle.tap_of("BindingWorkers", || job.summary()) => hand_out(&self.factory, job),
-            _ => {}
+            job => hand_out(&self.factory, job),
         }
     }
 

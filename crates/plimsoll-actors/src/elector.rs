@@ -387,10 +387,10 @@ impl Actor for Elector {
             ElectorMessage::Seen(lease) => state.take_sight(lease, now),
             ElectorMessage::Tick => state.tick(now),
             ElectorMessage::View(reply) => {
-                let _ = reply.send(state.view(now));
+                reply.send(state.view(now));
             }
             ElectorMessage::Ping(reply) => {
-                let _ = reply.send(());
+                reply.send(());
             }
         }
         state.keep_candidate(now);

@@ -13,13 +13,12 @@ use plimsoll_client::{Clock, EventRecord, EventReply, EventType, EventWriter, Ob
 use plimsoll_model::{Moment, Pod};
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::series::{Series, Writing};
 use crate::alarm::Alarm;
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::trace_context::TraceContext;
 
 /// As client-go's broadcaster.
@@ -128,7 +127,7 @@ pub enum RecorderMessage {
         reply: EventReply,
     },
     /// From the elector, at the end: answered when nothing is under way or waits, save for what waits for another try.
-    Flush(oneshot::Sender<()>),
+    Flush(Reply<()>),
     /// From the alarm: retries or idle series are due.
     Tick,
 }
@@ -175,7 +174,7 @@ pub struct EventRecorderState {
     in_flight: usize,
     retries: VecDeque<(Moment, Writing)>,
     next_sweep: Moment,
-    flushing: Vec<oneshot::Sender<()>>,
+    flushing: Vec<Reply<()>>,
     alarm: Alarm,
     tasks: TaskTracker,
     cancelled: CancellationToken,
@@ -325,7 +324,7 @@ impl Actor for EventRecorder {
         state.write_next(now);
         if state.in_flight == 0 {
             for reply in state.flushing.drain(..) {
-                let _ = reply.send(());
+                reply.send(());
             }
         }
         let due = state

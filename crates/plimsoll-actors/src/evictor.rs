@@ -17,7 +17,6 @@ use plimsoll_model::{Moment, Pod, Timestamp, Uid};
 use plimsoll_queue::Release;
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -27,7 +26,7 @@ use crate::alarm::Alarm;
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
 use crate::event_recorder::{PodEvent, RecorderMessage};
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
 
@@ -75,7 +74,7 @@ pub enum EvictorMessage {
     /// From the alarm: a request is to be repeated, or a pause is over.
     Tick,
     /// From the term: send nothing more, and answer when nothing is under way.
-    Drain(oneshot::Sender<()>),
+    Drain(Reply<()>),
     /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
     Probe(Mailbox<ElectorMessage>),
 }
@@ -141,7 +140,7 @@ pub struct EvictorState {
     numbers: Numbers,
     parts: EvictorArguments,
     in_flight: usize,
-    draining: Option<oneshot::Sender<()>>,
+    draining: Option<Reply<()>>,
     alarm: Alarm,
     tasks: TaskTracker,
     cancelled: CancellationToken,
@@ -269,7 +268,7 @@ impl EvictorState {
         if self.in_flight == 0
             && let Some(reply) = self.draining.take()
         {
-            let _ = reply.send(());
+            reply.send(());
         }
         self.parts.metrics.preemption().under_way(self.preemptions.len());
         let deadline = self.preemptions.next_deadline();

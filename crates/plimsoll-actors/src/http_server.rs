@@ -13,9 +13,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::elector::{ElectorMessage, ElectorView};
 use crate::informer_cache::{CacheMessage, CacheView};
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::supervisor::SupervisorMessage;
 use crate::term::Question;
+
+/// The name under which answers come.
+const ASKER: &str = "HttpServer";
 
 /// An owner that has not answered for this long is not well.
 const ASK: Duration = Duration::from_secs(2);
@@ -36,7 +39,7 @@ pub struct Listen {
 #[derive(Debug)]
 pub enum HttpMessage {
     /// From outside: where does it listen? Answered at once.
-    Address(oneshot::Sender<SocketAddr>),
+    Address(Reply<SocketAddr>),
 }
 
 impl Summary for HttpMessage {
@@ -95,16 +98,18 @@ async fn ask<T>(answer: oneshot::Receiver<T>) -> Option<T> {
 }
 
 impl Owners {
+    /// Without a term the question is dropped.
+    fn ask_term<T>(&self, question: impl FnOnce(Reply<T>) -> Question) -> oneshot::Receiver<T> {
+        self.supervisor
+            .ask(ASKER, |reply| SupervisorMessage::Ask(question(reply)))
+    }
+
     async fn cache_view(&self) -> Option<CacheView> {
-        let (reply, answer) = oneshot::channel();
-        self.cache.tell(CacheMessage::View(reply));
-        ask(answer).await
+        ask(self.cache.ask(ASKER, CacheMessage::View)).await
     }
 
     async fn elector_view(&self) -> Option<ElectorView> {
-        let (reply, answer) = oneshot::channel();
-        self.elector.tell(ElectorMessage::View(reply));
-        ask(answer).await
+        ask(self.elector.ask(ASKER, ElectorMessage::View)).await
     }
 
     /// The checks that the elector answers for: `leaderElection`, and with a coordinator `informer-sync`.
@@ -175,9 +180,7 @@ impl StateSource for Owners {
 
     fn before_scrape(&self) -> BoxFuture<'_, ()> {
         async {
-            let (reply, answer) = oneshot::channel();
-            self.supervisor
-                .tell(SupervisorMessage::Ask(Question::InFlightEvents(reply)));
+            let answer = self.ask_term(Question::InFlightEvents);
             // Without a term nobody answers, and there is nothing to show.
             let events = ask(answer).await.unwrap_or_default();
             self.metrics.queue().in_flight_events(&events);
@@ -187,8 +190,7 @@ impl StateSource for Owners {
 
     fn audit(&self) -> BoxFuture<'_, Result<String, String>> {
         async {
-            let (reply, answer) = oneshot::channel();
-            self.supervisor.tell(SupervisorMessage::Ask(Question::Audit(reply)));
+            let answer = self.ask_term(Question::Audit);
             match tokio::time::timeout(AUDIT, answer).await {
                 Ok(Ok(report)) => Ok(report.to_string()),
                 Ok(Err(_)) => Err("no audit: this replica does not lead".to_owned()),
@@ -200,9 +202,7 @@ impl StateSource for Owners {
 
     fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
         async {
-            let (reply, answer) = oneshot::channel();
-            self.supervisor
-                .tell(SupervisorMessage::Ask(Question::WaitingPods(reply)));
+            let answer = self.ask_term(Question::WaitingPods);
             match tokio::time::timeout(ASK, answer).await {
                 Ok(Ok(report)) => Ok(report.to_string()),
                 Ok(Err(_)) => Err("no pods wait here: this replica does not lead".to_owned()),
@@ -255,7 +255,7 @@ impl Actor for HttpServer {
         state.mailbox.depth().taken();
         match message {
             HttpMessage::Address(reply) => {
-                let _ = reply.send(state.serving.address());
+                reply.send(state.serving.address());
             }
         }
         Ok(())

@@ -27,7 +27,7 @@ use plimsoll_model::{
 };
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::{OwnedSemaphorePermit, oneshot};
+use tokio::sync::OwnedSemaphorePermit;
 
 use self::isolation::Isolation;
 use self::kind::{storage_position, workload_position};
@@ -36,7 +36,7 @@ use self::raw_objects::{RawObjects, Step};
 use self::store::{Store, StoreChange, Stored};
 use self::subscription::Subscribers;
 use crate::elector::ElectorMessage;
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mailbox, Reply};
 
 pub(crate) use self::kind::for_each_kind;
 pub use self::kind::{CachedKind, Holding, Holdings, Kind, Mark, Marks, OfEachKind};
@@ -121,8 +121,8 @@ pub struct InformerCacheState {
     /// The last term that has said anything.
     term: u64,
     subscribers: Option<Subscribers>,
-    barriers: Vec<(Marks, oneshot::Sender<()>)>,
-    waiting_for_sync: Vec<oneshot::Sender<()>>,
+    barriers: Vec<(Marks, Reply<()>)>,
+    waiting_for_sync: Vec<Reply<()>>,
     isolation: Isolation,
     permissions: Permissions,
     raw: RawObjects,
@@ -303,7 +303,7 @@ impl InformerCacheState {
         let mut waiting = Vec::new();
         for (marks, reply) in std::mem::take(&mut self.barriers) {
             if holdings.pass(&marks) {
-                let _ = reply.send(());
+                reply.send(());
             } else if !reply.is_closed() {
                 waiting.push((marks, reply));
             }
@@ -311,7 +311,7 @@ impl InformerCacheState {
         self.barriers = waiting;
         if self.synced() {
             for reply in self.waiting_for_sync.drain(..) {
-                let _ = reply.send(());
+                reply.send(());
             }
         }
     }
@@ -443,7 +443,7 @@ impl Actor for InformerCache {
                 }
             }
             CacheMessage::Holdings(reply) => {
-                let _ = reply.send(state.holdings());
+                reply.send(state.holdings());
             }
             CacheMessage::AwaitMarks(marks, reply) => {
                 state.barriers.push((*marks, reply));
@@ -458,7 +458,7 @@ impl Actor for InformerCache {
                 state.answer_waiting();
             }
             CacheMessage::View(reply) => {
-                let _ = reply.send(CacheView {
+                reply.send(CacheView {
                     pods: state.pods.len(),
                     nodes: state.nodes.len(),
                     synced: state.synced(),

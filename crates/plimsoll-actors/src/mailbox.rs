@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use arc_swap::ArcSwapOption;
 use plimsoll_client::{Pulse, TermToken};
 use ractor::{ActorRef, Message};
+use tokio::sync::oneshot;
 
 /// Puts one message into its actor's mailbox; returns whether there still was an actor.
 pub type Delivery = Box<dyn FnOnce() -> bool + Send>;
@@ -72,6 +73,47 @@ impl Depth {
     pub(crate) fn taken(&self) {
         self.waiting.fetch_sub(1, Ordering::Relaxed);
         self.taken.beat();
+    }
+}
+
+/// Answers one question, once: see [`Mailbox::ask`].
+pub struct Reply<T> {
+    sender: oneshot::Sender<T>,
+    from: &'static str,
+    to: &'static str,
+    tap: Option<Arc<dyn Tap>>,
+}
+
+impl<T> Reply<T> {
+    /// Whether nobody waits for the answer any more.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_closed()
+    }
+}
+
+impl<T: Send + 'static> Reply<T> {
+    /// Sends the answer. Where nobody waits for it any more it is dropped.
+    pub fn send(self, answer: T) {
+        let Self { sender, from, to, tap } = self;
+        let deliver = move || sender.send(answer).is_ok();
+        match tap {
+            None => {
+                deliver();
+            }
+            Some(tap) => {
+                let summary = format!("Reply of {from}");
+                tap.sent(to, &summary);
+                if !tap.loses(to, &summary) {
+                    tap.delivers(to, summary, Box::new(deliver));
+                }
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for Reply<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply").field("to", &self.to).finish_non_exhaustive()
     }
 }
 
@@ -165,12 +207,31 @@ impl<M: Message + Summary> Mailbox<M> {
         &self.depth.taken
     }
 
-    /// Shows to the tap what goes to somebody who has no mailbox of this kind; returns whether it arrives.
-    pub(crate) fn tap_of(&self, to: &'static str, summary: impl FnOnce() -> String) -> bool {
-        let Some(tap) = &self.tap else { return true };
-        let summary = summary();
+    /// Asks: sends the question that is made with the reply. The answer comes as any message does, to the `asker`; who cannot
+    /// answer any more drops the reply, and the receiver says so.
+    pub fn ask<T>(&self, asker: &'static str, question: impl FnOnce(Reply<T>) -> M) -> oneshot::Receiver<T> {
+        let (sender, answer) = oneshot::channel();
+        self.tell(question(Reply {
+            sender,
+            from: self.name,
+            to: asker,
+            tap: self.tap.clone(),
+        }));
+        answer
+    }
+
+    /// Delivers a job to somebody who has no mailbox of this kind, as messages are delivered.
+    pub(crate) fn pass_on<J: Send + 'static>(
+        &self,
+        to: &'static str,
+        job: J,
+        summary: impl FnOnce(&J) -> String,
+        deliver: impl FnOnce(J) -> bool + Send + 'static,
+    ) -> bool {
+        let Some(tap) = &self.tap else { return deliver(job) };
+        let summary = summary(&job);
         tap.sent(to, &summary);
-        !tap.loses(to, &summary)
+        tap.loses(to, &summary) || tap.delivers(to, summary, Box::new(move || deliver(job)))
     }
 
     /// How many messages wait.

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use plimsoll_client::seconds_text;
 use plimsoll_framework::WaitingPod;
 use plimsoll_model::{Moment, Uid};
-use tokio::sync::oneshot;
 
 use crate::mailbox::Mailbox;
 use crate::scheduling_cycle::CycleMessage;
@@ -81,8 +80,10 @@ impl Permits {
 
     /// The pods that wait, those of all profiles, the longest waiting first; none while this replica does not lead.
     pub async fn waiting_pods(&self) -> Vec<WaitingPod> {
-        let (reply, answer) = oneshot::channel();
-        self.tell(CycleMessage::WaitingPods(reply));
+        let cycle = self.cycle.load_full();
+        let Some(answer) = cycle.map(|cycle| cycle.ask("Permits", CycleMessage::WaitingPods)) else {
+            return Vec::new();
+        };
         answer.await.map(|report| report.pods).unwrap_or_default()
     }
 

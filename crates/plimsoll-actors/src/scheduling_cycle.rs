@@ -27,7 +27,6 @@ use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{PoppedPod, Release};
 use plimsoll_telemetry::{AttemptResult, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -47,7 +46,7 @@ use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
 use crate::hand_over::HandOver;
 use crate::informer_cache::{Changes, Credit};
-use crate::mailbox::Mailbox;
+use crate::mailbox::{Mailbox, Reply};
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
 
@@ -89,8 +88,6 @@ struct Attempted {
     initial_attempt: Option<Moment>,
     flushed: bool,
     begun: Moment,
-    /// The chosen node was written to the pod's status, which the pod as we know it does not show.
-    expected: bool,
 }
 
 /// What the cycle actor owns.
@@ -131,7 +128,7 @@ pub struct SchedulingCycleState {
     /// Answers that have come from the workers.
     answers: u64,
     panics: PanicBudget,
-    draining: Option<oneshot::Sender<()>>,
+    draining: Option<Reply<()>>,
     stopping: bool,
     tasks: TaskTracker,
     cancelled: CancellationToken,
@@ -167,6 +164,7 @@ impl SchedulingCycleState {
         let mut notices = Vec::new();
         for change in changes.changes.iter() {
             self.engine.apply(change, now, &mut notices);
+            self.status_writes.see(&change.delta);
             self.mailbox.pulse().beat();
         }
         self.pass_on(&changes.changes);
@@ -212,6 +210,7 @@ impl SchedulingCycleState {
             self.adopt();
         }
         let pod = Arc::clone(&popped.pod);
+        self.status_writes.handed_out(&pod);
         tracing::debug!(pod = %pod.name, "Attempting to schedule pod");
         self.attempted.insert(
             pod.uid.clone(),
@@ -221,7 +220,6 @@ impl SchedulingCycleState {
                 initial_attempt: popped.initial_attempt,
                 flushed: popped.flushed,
                 begun: now,
-                expected: false,
             },
         );
         self.current = Some(popped);
@@ -316,7 +314,7 @@ impl SchedulingCycleState {
             && self.is_decided()
             && let Some(reply) = self.draining.take()
         {
-            let _ = reply.send(());
+            reply.send(());
         }
         if !self.engine.is_waiting() {
             self.held.clear();
@@ -435,7 +433,7 @@ impl Actor for SchedulingCycle {
             CycleMessage::Allow { pod, plugin } => state.take_permit(&pod, plugin, now),
             CycleMessage::Reject { pod, plugin, message } => state.take_rejection(&pod, plugin, &message, now),
             CycleMessage::WaitingPods(reply) => {
-                let _ = reply.send(state.who_waits(now));
+                reply.send(state.who_waits(now));
             }
             CycleMessage::PreemptionExecuted {
                 preemptor,

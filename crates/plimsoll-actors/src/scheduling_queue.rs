@@ -12,7 +12,6 @@ use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{Outcome, PoppedPod, Release, SchedulingQueue as Queue};
 use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use tokio::sync::oneshot;
 
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
@@ -21,7 +20,7 @@ use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
 use crate::hand_over::HandOver;
 use crate::informer_cache::Changes;
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
 
@@ -88,7 +87,7 @@ pub enum QueueMessage {
     Probe(Mailbox<ElectorMessage>),
     /// From the HTTP server, through supervisor and term: the events kept for attempts under way, and these attempts.
     /// Answered at once.
-    InFlightEvents(oneshot::Sender<BTreeMap<String, u64>>),
+    InFlightEvents(Reply<BTreeMap<String, u64>>),
 }
 
 impl Summary for QueueMessage {
@@ -280,7 +279,7 @@ impl Actor for SchedulingQueue {
                 elector.tell(ElectorMessage::Alive(Respondent::SchedulingQueue));
             }
             QueueMessage::InFlightEvents(reply) => {
-                let _ = reply.send(state.in_flight_events());
+                reply.send(state.in_flight_events());
             }
         }
         state.hand_out();

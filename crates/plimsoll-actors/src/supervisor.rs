@@ -29,7 +29,7 @@ use crate::elector::{ElectorMessage, StepDown};
 use crate::event_recorder::RecorderMessage;
 use crate::http_server::{HttpMessage, Listen};
 use crate::informer_cache::{CacheMessage, Kind};
-use crate::mailbox::{Mailbox, Summary, Tap};
+use crate::mailbox::{Mailbox, Reply, Summary, Tap};
 use crate::permits::Permits;
 use crate::term::{Question, Term, TermArguments, TermMessage, TermParts};
 
@@ -103,7 +103,7 @@ pub enum SupervisorMessage {
     /// From its own task: the term has no undecided write, or took too long.
     Drained,
     /// From outside: are supervisor and elector there? Answered at once, by the elector.
-    Ping(oneshot::Sender<()>),
+    Ping(Reply<()>),
 }
 
 impl Summary for SupervisorMessage {
@@ -203,9 +203,8 @@ impl RunningReplica {
 
     /// An audit of the pending pods, made now; nothing while this replica does not lead.
     pub async fn audit(&self) -> Option<AuditReport> {
-        let (reply, answer) = oneshot::channel();
-        self.supervisor.tell(SupervisorMessage::Ask(Question::Audit(reply)));
-        answer.await.ok()
+        let audit = |reply| SupervisorMessage::Ask(Question::Audit(reply));
+        self.supervisor.ask("Outside", audit).await.ok()
     }
 
     /// Ends everything at once, as if the process had died; for simulations.
@@ -399,8 +398,7 @@ impl SupervisorState {
             self.warm.elector.tell(ElectorMessage::StepDown(StepDown::Shutdown));
             return;
         };
-        let (reply, drained) = oneshot::channel();
-        term.tell(TermMessage::Drain(reply));
+        let drained = term.ask("Supervisor", TermMessage::Drain);
         let bound = self.replica.config.leader_election.write_timeout() + STOP_GRACE;
         let mailbox = self.mailbox.clone();
         let cancelled = self.cancelled.clone();

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use plimsoll_client::{ApiClient, Clock, RawPolicies, TermToken};
 use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
-use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -27,7 +26,7 @@ use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
 use crate::hand_over::HandOver;
 use crate::informer_cache::{CacheMessage, WatchPulses};
-use crate::mailbox::{Mailbox, Summary, Tap};
+use crate::mailbox::{Mailbox, Reply, Summary, Tap};
 use crate::permits::{Permits, WaitingReport};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
@@ -50,7 +49,7 @@ pub enum TermMessage {
     /// From the HTTP server, through the supervisor: let the actor that knows answer.
     Ask(Question),
     /// From the supervisor: take no more pods, and answer when no write is undecided, or there never was one.
-    Drain(oneshot::Sender<()>),
+    Drain(Reply<()>),
     /// From the supervisor: the token is cancelled, stop. The term ends when its workers have.
     Stop,
 }
@@ -74,11 +73,11 @@ impl Summary for TermMessage {
 #[derive(Debug)]
 pub enum Question {
     /// An audit made now.
-    Audit(oneshot::Sender<AuditReport>),
+    Audit(Reply<AuditReport>),
     /// The events that the queue keeps for attempts under way, and these.
-    InFlightEvents(oneshot::Sender<BTreeMap<String, u64>>),
+    InFlightEvents(Reply<BTreeMap<String, u64>>),
     /// The pods that wait at Permit.
-    WaitingPods(oneshot::Sender<WaitingReport>),
+    WaitingPods(Reply<WaitingReport>),
 }
 
 impl Question {
@@ -192,24 +191,22 @@ impl TermState {
         }
     }
 
-    fn drain(&self, reply: oneshot::Sender<()>) {
+    fn drain(&self, reply: Reply<()>) {
         match &self.running {
             Some(running) if !self.stopping => {
                 running.queue.0.tell(QueueMessage::StopPopping);
-                let (cycle, cycle_drained) = oneshot::channel();
-                let (evictor, evictor_drained) = oneshot::channel();
-                running.cycle.0.tell(CycleMessage::Drain(cycle));
-                running.evictor.0.tell(EvictorMessage::Drain(evictor));
+                let cycle_drained = running.cycle.0.ask("Term", CycleMessage::Drain);
+                let evictor_drained = running.evictor.0.ask("Term", EvictorMessage::Drain);
                 let cancelled = self.cancelled.clone();
                 self.tasks.spawn(async move {
                     let drained = futures::future::join(cycle_drained, evictor_drained);
                     if let Some((Ok(()), Ok(()))) = cancelled.run_until_cancelled(drained).await {
-                        let _ = reply.send(());
+                        reply.send(());
                     }
                 });
             }
             _ => {
-                let _ = reply.send(());
+                reply.send(());
             }
         }
     }
@@ -241,8 +238,8 @@ impl TermState {
         self.start(myself).await?;
         self.caught_up = true;
         self.hand_over.reached(HandOverStage::CaughtUp);
-        let (reply, begun) = oneshot::channel();
-        self.parts.cache.tell(CacheMessage::Begin(self.token.number(), reply));
+        let term = self.token.number();
+        let begun = self.parts.cache.ask("Term", |reply| CacheMessage::Begin(term, reply));
         let mailbox = self.mailbox.clone();
         let cancelled = self.cancelled.clone();
         self.tasks.spawn(async move {

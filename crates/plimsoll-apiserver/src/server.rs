@@ -398,6 +398,22 @@ impl ApiServer {
             .transact(|store| binding::bind(store, &writer, namespace, pod, binding))
     }
 
+    /// Binds the pod with this UID, signed with this `User-Agent` in the history: an extender does so for a scheduler.
+    ///
+    /// # Errors
+    /// As the same request would be answered.
+    pub fn bind_as(&self, user_agent: &str, namespace: &str, pod: &str, uid: &str, node: &str) -> Result<(), ApiError> {
+        let binding = json!({
+            "metadata": { "name": pod, "uid": uid }, "target": { "kind": "Node", "name": node },
+        });
+        let writer = Writer {
+            user_agent: Arc::from(user_agent),
+            ..self.writer("bind")
+        };
+        self.shared
+            .transact(|store| binding::bind(store, &writer, namespace, pod, binding))
+    }
+
     /// Plays the kubelets: removes every pod whose grace has run out by the server's clock, and says how many.
     pub fn reap_terminated_pods(&self) -> usize {
         let now = self.shared.now();

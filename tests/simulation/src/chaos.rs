@@ -5,6 +5,7 @@ mod churn;
 mod climate;
 mod counters;
 mod dice;
+mod extenders;
 mod machines;
 mod others;
 mod steps;
@@ -21,7 +22,9 @@ use plimsoll_apiserver::fault::RuleId;
 use self::climate::Climate;
 pub use self::counters::Counters;
 use self::dice::Dice;
+use self::verdict::Verdict;
 pub use self::steps::Steps;
+use crate::extender::SimulatedExtender;
 use crate::world::{Machine, World};
 use crate::{invariants, run};
 
@@ -51,6 +54,13 @@ pub struct Outcome {
     pub steps: Vec<String>,
     /// What there was of what is hard.
     pub counters: Counters,
+    /// What held for the whole of it.
+    pub climate: String,
+}
+
+/// What holds for the whole run of a seed, in words.
+pub fn climate_of(seed: u64) -> String {
+    format!("{:?}", Climate::of(seed))
 }
 
 /// Runs one seed.
@@ -73,6 +83,7 @@ struct Chaos {
     /// Asked to end; they may still be at it.
     leaving: Vec<(Machine, RunningReplica)>,
     rules: Vec<RuleId>,
+    extender: Option<SimulatedExtender>,
     /// Which part of the run goes on: names are made of it, so that one that is left out renames nothing.
     part: u64,
     made: u32,
@@ -93,6 +104,7 @@ impl Chaos {
             replicas: Vec::new(),
             leaving: Vec::new(),
             rules: Vec::new(),
+            extender: None,
             part: 0,
             made: 0,
             done: Vec::new(),
@@ -136,17 +148,37 @@ impl Chaos {
         for budget in others::BUDGETS {
             self.world.allow_disruptions(budget, 1_000);
         }
-        self.world.pass_with_kubelets(SETTLE + self.climate.time_for(100)).await;
+        let settling = SETTLE + self.climate.time_for(100) + self.climate.quiet_end();
+        self.world.pass_with_kubelets(settling).await;
+        self.let_leaders_resign().await;
         self.look().await;
-        self.found.extend(verdict::left_out(&self.world));
-        self.found.extend(verdict::behind_lower(&self.world));
+        let verdict = self.verdict();
+        self.found.extend(verdict.left_out());
+        self.found.extend(verdict.behind_lower());
         self.note("new nodes");
         self.add_last_nodes();
         self.world.pass_with_kubelets(WAKE + self.climate.time_for(100)).await;
+        self.let_leaders_resign().await;
         self.look().await;
-        self.found.extend(verdict::left_out(&self.world));
+        self.found.extend(self.verdict().left_out());
         self.found.extend(verdict::misled(&self.world));
         self.found.extend(verdict::untold(&self.world));
+    }
+
+    fn verdict(&self) -> Verdict {
+        let asked = self.climate.extender.as_ref();
+        Verdict::of(&self.world, asked.is_some_and(|asked| asked.filters))
+    }
+
+    /// Where no bookmarks come a leader gives up every few minutes, on purpose. What it left waiting is placed by the next
+    /// one, within the time that takes; whoever resigns once more before that is at fault.
+    async fn let_leaders_resign(&mut self) {
+        let patience = self.climate.time_to_resign();
+        let before = self.resignations();
+        self.world.pass_with_kubelets(patience).await;
+        if self.resignations() > before {
+            self.world.pass_with_kubelets(patience).await;
+        }
     }
 
     fn outcome(mut self) -> Outcome {
@@ -163,6 +195,7 @@ impl Chaos {
             placements: invariants::placements(self.world.server()),
             steps: self.done.into_iter().take(Steps::COUNT).collect(),
             counters: self.counters,
+            climate: format!("{:?}", self.climate),
         }
     }
 
@@ -218,7 +251,8 @@ impl Chaos {
         self.world.pass_with_kubelets(patience).await;
         self.look().await;
         self.world.pass_with_kubelets(LULL).await;
-        let left_out = verdict::left_out(&self.world);
+        self.let_leaders_resign().await;
+        let left_out = self.verdict().left_out();
         self.found
             .extend(left_out.into_iter().map(|what| format!("in a lull, {what}")));
         for at in 0..self.replicas.len() {

@@ -6,6 +6,7 @@
 pub mod campaign;
 pub mod chaos;
 pub mod coordinator;
+pub mod extender;
 pub mod invariants;
 pub mod link;
 pub mod post;

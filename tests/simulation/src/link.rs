@@ -17,8 +17,6 @@ use rand_core::{RngCore, SeedableRng};
 use tokio::sync::Notify;
 use tower::Service;
 
-use crate::invariants::judge::Judge;
-
 /// Open or cut. While it is cut nothing passes and nobody is told: requests wait before they are handed to the
 /// connection, answers and watch events after they were sent. Clones share one state.
 #[derive(Debug, Clone)]
@@ -182,6 +180,16 @@ impl Link {
         }
     }
 
+    /// A request leaves the machine, when it can.
+    pub(crate) async fn leave(&self) {
+        self.pass(Stretch::BeforeSending).await;
+    }
+
+    /// Its answer comes in, when it can.
+    pub(crate) async fn come_in(&self) {
+        self.pass(Stretch::Answer).await;
+    }
+
     /// How long this request takes from the connection to the server.
     pub(crate) fn wire_delay(&self) -> Duration {
         self.delay(Stretch::Wire)
@@ -194,17 +202,15 @@ pub struct Linked<S> {
     inner: S,
     link: Link,
     name: Arc<str>,
-    judge: Judge,
 }
 
 impl<S> Linked<S> {
     /// Puts `link` in front of `inner`.
-    pub fn new(inner: S, link: Link, name: &str, judge: Judge) -> Self {
+    pub fn new(inner: S, link: Link, name: &str) -> Self {
         Self {
             inner,
             link,
             name: Arc::from(name),
-            judge,
         }
     }
 
@@ -239,10 +245,6 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Answer<S::Error> {
         self.sign(&mut request);
-        let path = request.uri().path();
-        if path.ends_with("/binding") {
-            self.judge.asked(&self.name, path);
-        }
         let body_comes = stretch_of_body(&request);
         let mut inner = self.inner.clone();
         let link = self.link.clone();

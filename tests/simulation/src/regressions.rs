@@ -55,4 +55,28 @@ pub const REGRESSIONS: &[Regression] = &[
             test: "a_cycle_that_was_not_told_to_begin_yet_has_forgotten_to_ask_for_nothing",
         },
     },
+    Regression {
+        name: "a nomination was left over",
+        seed: 132,
+        steps: &[24, 29, 35, 47, 54, 64, 65, 66, 67],
+        version: "b5ae0a9a1bb7029e",
+        broke: "a pod that was tried again before the stream showed its nomination failed, and what was to be written was held \
+                against the pod without it: the nomination stayed and kept its room from others",
+        kept_by: Kept {
+            file: "crates/plimsoll-actors/src/scheduling_cycle/status_writes/tests.rs",
+            test: "a_pod_that_is_tried_again_before_the_stream_shows_its_last_patch_is_taken_as_that_left_it",
+        },
+    },
+    Regression {
+        name: "a pod kept the room of a node that its extender refuses",
+        seed: 227,
+        steps: &[38, 39, 40, 42, 43, 51, 52, 53, 54, 55],
+        version: "b5ae0a9a1bb7029e",
+        broke: "a pod whose extender left no candidate for its preemption stayed nominated to a node that the extender had turned \
+                it away from, as kube-scheduler's does, and kept the room there from others",
+        kept_by: Kept {
+            file: "crates/plimsoll-engine/src/engine/tests/preempting/extenders.rs",
+            test: "an_extender_that_leaves_no_candidate_leaves_no_nomination",
+        },
+    },
 ];

@@ -34,6 +34,7 @@ impl fmt::Display for Shrunk {
             self.run.seed,
             self.run.steps.taken().count()
         )?;
+        writeln!(f, "      in the climate: {}", self.outcome.climate)?;
         for (step, words) in self.steps() {
             writeln!(f, "  {step:2}  {words}")?;
         }

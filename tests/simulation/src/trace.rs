@@ -6,6 +6,7 @@ use plimsoll_actors::mailbox::{Delivery, Tap};
 use plimsoll_client::{TermToken, VirtualClock};
 use tokio::time::Instant;
 
+use crate::invariants::judge::Judge;
 use crate::post::Post;
 use crate::terms::Terms;
 
@@ -91,28 +92,20 @@ impl Trace {
 
 /// What sees the messages of one replica, and has them delivered.
 pub(crate) struct ReplicaTap {
-    replica: String,
-    trace: Trace,
-    post: Post,
-    clock: Arc<VirtualClock>,
-    terms: Terms,
-}
-
-impl ReplicaTap {
-    pub(crate) fn new(replica: &str, trace: Trace, post: Post, clock: Arc<VirtualClock>, terms: Terms) -> Self {
-        Self {
-            replica: replica.to_owned(),
-            trace,
-            post,
-            clock,
-            terms,
-        }
-    }
+    pub(crate) replica: String,
+    pub(crate) trace: Trace,
+    pub(crate) post: Post,
+    pub(crate) clock: Arc<VirtualClock>,
+    pub(crate) terms: Terms,
+    pub(crate) judge: Judge,
 }
 
 impl Tap for ReplicaTap {
     fn sent(&self, to: &'static str, summary: &str) {
         self.trace.note(&format!("{} {to}: {summary}", self.replica));
+        if (to, summary) == ("SchedulingQueue", "Ready") {
+            self.judge.decided(&self.replica);
+        }
         self.terms.check();
     }
 

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use tower::{BoxError, Service};
 
-use crate::invariants::judge::{Judge, Sent};
+use crate::invariants::judge::{Judge, Sent, Until};
 use crate::link::Link;
 
 /// The server's time-out for a request that names none.
@@ -84,16 +84,19 @@ impl Wire {
     }
 
     fn sent(&self, parts: &Parts, body: &[u8], delay: Duration) -> Option<Sent> {
-        let path = parts.uri.path();
-        if !path.ends_with("/binding") {
-            return None;
-        }
+        let (namespace, pod) = bound_at(parts.uri.path())?;
         let binding: Value = serde_json::from_slice(body).ok()?;
         let text = |pointer: &str| binding.pointer(pointer).and_then(Value::as_str);
-        let until = Instant::now() + delay + timeout(parts);
+        let until = Until::TimeOut(Instant::now() + delay + timeout(parts));
         let (uid, node) = (text("/metadata/uid")?, text("/target/name")?);
-        Some(self.judge.sent(&self.replica, path, uid, node, until))
+        Some(self.judge.sent(&self.replica, (&format!("{namespace}/{pod}"), uid), node, until))
     }
+}
+
+/// Namespace and name of the pod whose binding is posted to this path, if one is.
+fn bound_at(path: &str) -> Option<(&str, &str)> {
+    let pod = path.strip_prefix("/api/v1/namespaces/")?.strip_suffix("/binding")?;
+    pod.split_once("/pods/")
 }
 
 /// The server's time-out: whole seconds or milliseconds, as the client writes it.

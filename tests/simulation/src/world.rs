@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use plimsoll_actors::assembled_config::AssembledConfig;
 use plimsoll_actors::effects::Effects;
+use plimsoll_actors::elector::progress::Resignation;
 use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Replica, RunningReplica};
 use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock, resource};
@@ -201,7 +202,7 @@ impl World {
         let client = || {
             let link = machine.link.clone();
             let wire = Wire::new(self.server.service(), link.clone(), name, self.judge.clone());
-            let service = Linked::new(fenced(wire), link, name, self.judge.clone());
+            let service = Linked::new(fenced(wire), link, name);
             ApiClient::new(kube::Client::new(service, "default"), Arc::clone(&clock))
         };
         let election = &setup.config.leader_election;
@@ -221,10 +222,20 @@ impl World {
             seed: self.seed_of(name),
             clock,
             metrics,
-            tap: Some(machine.tap(&self.trace, &self.terms)),
+            tap: Some(machine.tap(&self.trace, &self.terms, &self.judge)),
         };
         #[expect(clippy::expect_used, reason = "a replica that does not start fails the test")]
         Box::pin(replica.start()).await.expect("a replica")
+    }
+
+    /// How often replicas have given their leadership up, all in all.
+    pub fn resignations(&self) -> u64 {
+        let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = |metrics: &Arc<Metrics>| {
+            let reasons = Resignation::ALL.into_iter().map(Resignation::as_str);
+            reasons.map(|reason| metrics.resignations().counted(reason)).sum::<u64>()
+        };
+        metrics.values().map(of).sum()
     }
 
     fn keep(&self, name: &str, metrics: &Arc<Metrics>) {

@@ -1,23 +1,30 @@
 //! Random runs in different climates: they replay, and they meet what they are for.
 
-use plimsoll_simulation::chaos::{Counters, simulate};
+use plimsoll_simulation::chaos::{Counters, Outcome, climate_of, simulate};
+use plimsoll_simulation::seed_run::parting;
+
+/// What two runs of one seed met, which is the same.
+fn same(first: &Outcome, second: &Outcome) -> Counters {
+    let seed = first.seed;
+    let lines = parting(first, second).map(|at| (first.trace.get(at), second.trace.get(at)));
+    assert_eq!(lines, None, "seed {seed}: the traces part here");
+    assert_eq!(first.counters, second.counters, "seed {seed}");
+    assert_eq!(first.problems, Vec::<String>::new(), "seed {seed}");
+    first.counters
+}
+
+/// The first seeds from a hundred on whose climate says so.
+fn seeds_with(words: &str) -> impl Iterator<Item = u64> {
+    let says = move |seed: &u64| climate_of(*seed).contains(words);
+    (100..10_000).filter(says)
+}
 
 #[test]
 fn runs_in_different_climates_replay_and_meet_what_they_are_for() {
     let mut met = Counters::default();
     for seed in 100..108 {
         let (first, second) = (simulate(seed), simulate(seed));
-        let parting = first
-            .trace
-            .iter()
-            .zip(&second.trace)
-            .position(|(one, other)| one != other);
-        let lines = parting.map(|at| (&first.trace[at], &second.trace[at]));
-        assert_eq!(lines, None, "seed {seed}: the traces part here");
-        assert_eq!(first.trace.len(), second.trace.len(), "seed {seed}");
-        assert_eq!(first.counters, second.counters, "seed {seed}");
-        assert_eq!(first.problems, Vec::<String>::new(), "seed {seed}");
-        met += first.counters;
+        met += same(&first, &second);
     }
     let all = [
         met.faults,
@@ -32,4 +39,32 @@ fn runs_in_different_climates_replay_and_meet_what_they_are_for() {
         met.kills,
     ];
     assert!(!all.contains(&0), "{met:?}");
+}
+
+#[test]
+fn where_an_extender_binds_some_bindings_are_its_own_and_some_come_too_late_to_be() {
+    let mut met = Counters::default();
+    for seed in seeds_with("binds: true").take(6) {
+        met += same(&simulate(seed), &simulate(seed));
+    }
+    let all = [met.extender_calls, met.extender_binds, met.stray_extender_binds];
+    assert!(!all.contains(&0), "{met:?}");
+}
+
+#[test]
+fn where_no_bookmarks_come_leaders_resign_and_pods_are_placed_all_the_same() {
+    let mut met = Counters::default();
+    for seed in seeds_with("bookmarks: Some(3600000000s)").take(4) {
+        met += same(&simulate(seed), &simulate(seed));
+    }
+    assert!(met.resignations > 0, "{met:?}");
+}
+
+#[test]
+fn where_replicas_stand_by_cold_runs_replay_too() {
+    let mut met = Counters::default();
+    for seed in seeds_with("cold: All").take(3) {
+        met += same(&simulate(seed), &simulate(seed));
+    }
+    assert!(met.hand_overs > 0, "{met:?}");
 }

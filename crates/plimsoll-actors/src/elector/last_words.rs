@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use tokio::sync::oneshot;
-
 use super::{ElectorState, Phase};
 use crate::event_recorder::RecorderMessage;
 use crate::supervisor::SupervisorMessage;
@@ -18,8 +16,7 @@ impl ElectorState {
             return;
         }
         self.released = true;
-        let (reply, told) = oneshot::channel();
-        self.recorder.tell(RecorderMessage::Flush(reply));
+        let told = self.recorder.ask("Elector", RecorderMessage::Flush);
         let supervisor = self.supervisor.clone();
         let cancelled = self.cancelled.clone();
         self.tasks.spawn(async move {

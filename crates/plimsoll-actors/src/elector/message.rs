@@ -1,12 +1,11 @@
 use plimsoll_client::{CandidateReply, EventType, LeaseReply, StoredLease};
-use tokio::sync::oneshot;
 
 use super::ElectorView;
 use super::progress::{Resignation, Respondent};
 use crate::binding_workers::BindingWorkers;
 use crate::evictor::EvictorMessage;
 use crate::informer_cache::{Kind, WatchCounts};
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 #[cfg(doc)]
@@ -98,9 +97,9 @@ pub enum ElectorMessage {
     /// From the alarm: the next try, or the deadline.
     Tick,
     /// From the HTTP server. Answered at once.
-    View(oneshot::Sender<ElectorView>),
+    View(Reply<ElectorView>),
     /// From outside, through the supervisor: are you there? Answered at once.
-    Ping(oneshot::Sender<()>),
+    Ping(Reply<()>),
 }
 
 impl Summary for ElectorMessage {

@@ -3,13 +3,12 @@ use std::sync::Arc;
 use plimsoll_client::{WatchBatch, WatchEvent};
 use plimsoll_model::storage::{StorageKind, StorageObject};
 use plimsoll_model::{DisruptionBudget, Namespace, Node, Pod, RawPolicy, WorkloadKind, WorkloadSelector};
-use tokio::sync::oneshot;
 
 use super::{CacheView, Credit, HistoryBeganAnew, Holdings, Marks};
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditorMessage, Discrepancy};
 use crate::elector::ElectorMessage;
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 
@@ -53,12 +52,12 @@ pub enum CacheMessage {
     /// From the term of this number: it is over.
     Unsubscribe(u64),
     /// From the term: what is in the cache? Answered at once.
-    Holdings(oneshot::Sender<Holdings>),
+    Holdings(Reply<Holdings>),
     /// From the term: answer when each kind has passed its mark.
-    AwaitMarks(Box<Marks>, oneshot::Sender<()>),
+    AwaitMarks(Box<Marks>, Reply<()>),
     /// From the term of this number: all marks are passed. The subscribers are told behind everything that they have been sent,
     /// and then this is answered.
-    Begin(u64, oneshot::Sender<()>),
+    Begin(u64, Reply<()>),
     /// From the term: a consistent read lies behind what is cached.
     HistoryBeganAnew(HistoryBeganAnew),
     /// From the auditor: tell which pods wait for a node, and send the marker round.
@@ -71,9 +70,9 @@ pub enum CacheMessage {
     /// From the auditor: tell the subscribers the truth about the pods that something is wrong with.
     Restate(Vec<Discrepancy>),
     /// From the supervisor: answer when each kind has been listed once.
-    AwaitSynced(oneshot::Sender<()>),
+    AwaitSynced(Reply<()>),
     /// From the HTTP server. Answered at once.
-    View(oneshot::Sender<CacheView>),
+    View(Reply<CacheView>),
     /// From the elector: are you there, and do the watches work? Answered with [`ElectorMessage::Watching`].
     Probe(Mailbox<ElectorMessage>),
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use plimsoll_client::{RawDemand, WatchBatch, WatchEvent, WatchedKind};
 use plimsoll_model::RawPolicy;
-use tokio::sync::oneshot;
 
 use super::{InformerCacheState, Kind, Subscribers};
 use crate::assembled_config::AssembledConfig;
+use crate::mailbox::Reply;
 
 /// What the cache is told to do as soon as it has the whole of the objects that it takes.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) enum Step {
     /// The subscribers go on with another configuration.
     Reconfigure(Arc<AssembledConfig>),
     /// The subscribers may act; then whoever asked is told.
-    Begin(oneshot::Sender<()>),
+    Begin(Reply<()>),
 }
 
 impl Step {
@@ -126,7 +126,7 @@ impl InformerCacheState {
                 Step::Begin(begun) => {
                     self.begin();
                     // A term that is over does not ask any more.
-                    let _ = begun.send(());
+                    begun.send(());
                 }
             }
         }

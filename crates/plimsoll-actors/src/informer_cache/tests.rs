@@ -6,6 +6,8 @@ use plimsoll_model::testing::{claim, csi_node, node, pod, volume};
 use plimsoll_model::{ObjectName, Raw, RawPolicy};
 use ractor::ActorStatus;
 
+use tokio::sync::oneshot;
+
 use super::*;
 use crate::assembled_config::AssembledConfig;
 use crate::mailbox::Tap;
@@ -35,9 +37,7 @@ async fn filled(mailbox: &Mailbox<CacheMessage>) -> ActorRef<CacheMessage> {
 }
 
 async fn view(mailbox: &Mailbox<CacheMessage>) -> Option<CacheView> {
-    let (reply, answer) = oneshot::channel();
-    mailbox.tell(CacheMessage::View(reply));
-    answer.await.ok()
+    mailbox.ask("Test", CacheMessage::View).await.ok()
 }
 
 fn anew() -> CacheMessage {
@@ -105,9 +105,8 @@ fn switch(to: &Arc<AssembledConfig>) -> CacheMessage {
     CacheMessage::Reconfigure { term: 1, assembled }
 }
 
-fn begin(term: u64) -> (CacheMessage, oneshot::Receiver<()>) {
-    let (reply, begun) = oneshot::channel();
-    (CacheMessage::Begin(term, reply), begun)
+fn begin(cache: &Mailbox<CacheMessage>, term: u64) -> oneshot::Receiver<()> {
+    cache.ask("Test", |reply| CacheMessage::Begin(term, reply))
 }
 
 fn lists<T>(objects: Vec<T>, version: u64, raw: RawPolicy) -> WatchBatch<T> {
@@ -213,10 +212,10 @@ async fn what_an_earlier_term_said_and_comes_late_is_not_heard() {
     assert_eq!(sent.taken(&cache).await, ["Changes 1"]);
     cache.tell(subscribe(1));
     cache.tell(switch(&plain));
-    cache.tell(begin(1).0);
+    let _begun = begin(&cache, 1);
     assert!(sent.taken(&cache).await.is_empty(), "the second term has not caught up");
     cache.tell(CacheMessage::Unsubscribe(1));
-    cache.tell(begin(2).0);
+    let _begun = begin(&cache, 2);
     assert_eq!(
         sent.taken(&cache).await,
         ["Begin"],
@@ -224,7 +223,7 @@ async fn what_an_earlier_term_said_and_comes_late_is_not_heard() {
     );
     // A term that is over before it has subscribed does not come back, either.
     cache.tell(CacheMessage::Unsubscribe(3));
-    cache.tell(begin(2).0);
+    let _begun = begin(&cache, 2);
     assert!(sent.taken(&cache).await.is_empty());
 }
 
@@ -248,8 +247,7 @@ async fn a_term_waits_for_its_own_whole_objects_before_it_begins_and_not_for_tho
     let filters = with_extender(|extender| extender.filter_verb = "filter".to_owned());
     cache.tell(subscribe(&scores));
     cache.tell(switch(&filters));
-    let (message, mut begun) = begin(1);
-    cache.tell(message);
+    let mut begun = begin(&cache, 1);
     assert!(sent.taken(&cache).await.is_empty());
     assert!(begun.try_recv().is_err());
     // Pods come whole; nodes, which the next configuration needs, do not.
@@ -271,9 +269,8 @@ async fn a_kind_with_an_object_that_cannot_be_decoded_is_not_told_by_its_number(
     };
     let told = async |event: WatchEvent<Pod>| {
         cache.tell(CacheMessage::Pods(WatchBatch { events: vec![event] }, Credit::none()));
-        let (reply, answer) = oneshot::channel();
-        cache.tell(CacheMessage::Holdings(reply));
-        answer.await.unwrap().of(Kind::Pods)
+        let holdings = cache.ask("Test", CacheMessage::Holdings).await;
+        holdings.unwrap().of(Kind::Pods)
     };
     // One object of two has gone meanwhile, and one that was never known is in its place.
     let account = Mark::Account(Account {

@@ -5,7 +5,6 @@ use plimsoll_engine::ClaimId;
 use plimsoll_framework::EffectReply;
 use plimsoll_model::{Change, Delta, Seq, Uid};
 use plimsoll_queue::Release;
-use tokio::sync::oneshot;
 
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditMarker, Restatements};
@@ -13,7 +12,7 @@ use crate::binding_workers::ExtenderBindReply;
 use crate::claim_input::read_kind;
 use crate::elector::ElectorMessage;
 use crate::informer_cache::Changes;
-use crate::mailbox::{Mailbox, Summary};
+use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::permits::WaitingReport;
 use crate::scheduling_queue::Attempt;
 use crate::trace_context::TraceContext;
@@ -146,7 +145,7 @@ pub enum CycleMessage {
         spared: Vec<Uid>,
     },
     /// From the HTTP server or from plugins: who waits at Permit? Answered at once.
-    WaitingPods(oneshot::Sender<WaitingReport>),
+    WaitingPods(Reply<WaitingReport>),
     /// From the alarm: a claim, a permit wait or a status write is due.
     Tick,
     /// From the queue: tell what there is, and send the marker back.
@@ -157,7 +156,7 @@ pub enum CycleMessage {
     /// from now on, and asks for its first pod.
     Begin,
     /// From the term: take no more pods, and answer when no write of ours is undecided.
-    Drain(oneshot::Sender<()>),
+    Drain(Reply<()>),
     /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
     Probe(Mailbox<ElectorMessage>),
 }

@@ -153,9 +153,6 @@ impl SchedulingCycleState {
             nominated_node_name: NominationPatch::Set(node.to_owned()),
             ..PodStatusPatch::default()
         };
-        if let Some(attempted) = self.attempted.get_mut(&pod.uid) {
-            attempted.expected = true;
-        }
         self.patch_status(pod, patch);
     }
 
@@ -164,9 +161,7 @@ impl SchedulingCycleState {
             FailureReason::Unschedulable => AttemptResult::Unschedulable,
             FailureReason::SchedulerError => AttemptResult::Error,
         };
-        let expected = self
-            .observe_attempt(pod, result, now)
-            .is_some_and(|attempted| attempted.expected);
+        self.observe_attempt(pod, result, now);
         self.tell_user(
             pod,
             EventType::Warning,
@@ -174,13 +169,11 @@ impl SchedulingCycleState {
             "Scheduling",
             event_note(message),
         );
-        if let Some(report) = status_report(pod, reason, message, nominate) {
+        // What was written last may not show in the pod as it was judged.
+        let report = status_report(&self.status_writes.shown(pod), reason, message, nominate);
+        if let Some(report) = report {
             let patch = self.status_patch(report);
             self.patch_status(pod, patch);
-        }
-        if expected && *nominate == Nomination::Clear {
-            // We wrote it ourselves, so the pod as it was judged does not show it.
-            self.clear_nomination(pod);
         }
     }
 

@@ -1,9 +1,13 @@
+mod told;
+
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use plimsoll_client::{NominationPatch, NotSent, PatchReply, PodStatusPatch};
-use plimsoll_model::{Moment, ObjectName, Uid};
+use plimsoll_model::{Delta, Moment, ObjectName, Pod, Uid};
 
+use self::told::Told;
 use crate::binding_workers::WriteJob;
 use crate::trace_context::TraceContext;
 
@@ -37,6 +41,7 @@ fn merged(older: PodStatusPatch, newer: PodStatusPatch) -> PodStatusPatch {
 pub(super) struct StatusWrites {
     pods: BTreeMap<Uid, Write>,
     due: BTreeSet<(Moment, Uid)>,
+    told: Told,
 }
 
 #[derive(Debug)]
@@ -62,6 +67,7 @@ impl Write {
 impl StatusWrites {
     /// A patch to write; the job to hand out now, unless an earlier patch of the pod is under way.
     pub(super) fn submit(&mut self, uid: &Uid, name: &ObjectName, patch: PodStatusPatch) -> Option<WriteJob> {
+        self.told.tell(uid, &patch);
         if let Some(write) = self.pods.get_mut(uid) {
             write.newer = Some(match write.newer.take() {
                 Some(older) => merged(older, patch),
@@ -118,6 +124,9 @@ impl StatusWrites {
         ) {
             tracing::warn!(pod = %write.name, ?reply, "Error updating pod");
         }
+        if !matches!(reply, PatchReply::Patched) && write.newer.is_none() {
+            self.told.forget(uid);
+        }
         if let Some(patch) = write.newer.take() {
             write.patch = patch;
             write.tries = 1;
@@ -136,6 +145,21 @@ impl StatusWrites {
             }
         }
         jobs
+    }
+
+    /// The pod is tried, as the stream has told of it.
+    pub(super) fn handed_out(&mut self, pod: &Pod) {
+        self.told.handed_out(pod);
+    }
+
+    /// A change in the stream.
+    pub(super) fn see(&mut self, delta: &Delta) {
+        self.told.see(delta);
+    }
+
+    /// The pod with all that was written to its status, whether the stream has told of it or not.
+    pub(super) fn shown<'a>(&self, pod: &'a Pod) -> Cow<'a, Pod> {
+        self.told.shown(pod)
     }
 
     pub(super) fn next_deadline(&self) -> Option<Moment> {

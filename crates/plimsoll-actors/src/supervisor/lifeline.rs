@@ -1,5 +1,3 @@
-use tokio::sync::oneshot;
-
 use super::SupervisorMessage;
 use crate::mailbox::Mailbox;
 
@@ -16,8 +14,6 @@ impl Lifeline {
 
     /// Resolves when supervisor and elector have answered: with whether they are there at all.
     pub async fn answers(&self) -> bool {
-        let (reply, answer) = oneshot::channel();
-        self.supervisor.tell(SupervisorMessage::Ping(reply));
-        answer.await.is_ok()
+        self.supervisor.ask("Lifeline", SupervisorMessage::Ping).await.is_ok()
     }
 }

@@ -11,7 +11,7 @@ use plimsoll_config::Gate;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
@@ -249,8 +249,7 @@ impl SupervisorState {
         self.watch::<VolumeAttachments>(13, &watches);
         self.watch::<PersistentVolumes>(14, &watches);
         self.watch::<PersistentVolumeClaims>(15, &watches);
-        let (reply, synced) = oneshot::channel();
-        self.warm.cache.tell(CacheMessage::AwaitSynced(reply));
+        let synced = self.warm.cache.ask("Supervisor", CacheMessage::AwaitSynced);
         let mailbox = self.mailbox.clone();
         let watching = self.watching.clone();
         self.tasks.spawn(async move {

@@ -7,7 +7,7 @@ use plimsoll_client::{BarrierError, consistent_list, force_progress};
 use plimsoll_model::ResourceVersion;
 use plimsoll_model::guard::{Guard, holds};
 use plimsoll_telemetry::HandOverStage;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use super::TermParts;
 use super::marks::read_marks;
@@ -37,8 +37,10 @@ pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
     };
     let marks = read_marks(&parts, &seen).await;
     hand_over.reached(HandOverStage::VersionRead);
-    let (reply, reached) = oneshot::channel();
-    parts.cache.tell(CacheMessage::AwaitMarks(Box::new(marks), reply));
+    let boxed = Box::new(marks);
+    let reached = parts
+        .cache
+        .ask("Term", |reply| CacheMessage::AwaitMarks(boxed, reply));
     let forcing = futures::future::join_all(for_each_kind!(force(&parts, &seen, &marks)));
     let reached = async {
         if reached.await.is_err() {
@@ -59,9 +61,7 @@ pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
 
 /// What the cache has; nothing when it has died.
 async fn cached(parts: &TermParts) -> Option<Holdings> {
-    let (reply, answer) = oneshot::channel();
-    parts.cache.tell(CacheMessage::Holdings(reply));
-    answer.await.ok()
+    parts.cache.ask("Term", CacheMessage::Holdings).await.ok()
 }
 
 /// Brings one kind forward until the cache has passed its mark. `seen` was there before that was read.

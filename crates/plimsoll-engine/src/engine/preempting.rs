@@ -85,8 +85,9 @@ impl Engine {
             let outcome = PostFilterOutcome::nominate(candidate.node.clone());
             (outcome, self.plan_preemption(&cycle.pod, candidate, &terms))
         } else {
+            // A node that it was nominated to has turned it away by now, or there would be no preemption.
             let reason = "no candidate node for preemption";
-            (said(Nomination::Keep, Code::Unschedulable, reason), None)
+            (said(Nomination::Clear, Code::Unschedulable, reason), None)
         };
         cycle.heed(outcome, plan);
         Flow::Go(Stage::PostFilter)

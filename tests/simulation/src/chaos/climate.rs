@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use jiff::SignedDuration;
+use plimsoll_actors::elector::progress::WATCH_PATIENCE;
 use plimsoll_apiserver::fault::{Action, Match, Rule};
-use plimsoll_config::{ElectionConfig, PodDisruptionBudgetPolicy};
+use plimsoll_config::{ElectionConfig, ExtenderConfig, GoDuration, PodDisruptionBudgetPolicy};
 
 use super::Chaos;
 use super::dice::Dice;
+use crate::extender::SimulatedExtender;
 use crate::link::Delays;
 use crate::post::Pace;
 use crate::slow_plugins;
@@ -15,6 +17,13 @@ use crate::world::{ClockFault, Setup};
 
 /// Which part of a run draws it.
 const CLIMATE: u64 = 3_000_000;
+/// The same, for what was thought of later: a seed keeps what it had.
+const MORE: u64 = CLIMATE + 1;
+/// The period of bookmarks that never come.
+const NEVER: Duration = Duration::from_hours(1_000_000);
+/// What a leader that resigns because of a silent watch costs at most: it stands aside, another one or itself begins with an
+/// empty cache, and each kind is listed once more.
+const RESIGNING: Duration = Duration::from_secs(45);
 /// A clock that runs fast or slow does so by less than this many parts per million, as real ones do.
 const DRIFT: u64 = 500;
 
@@ -26,6 +35,10 @@ pub(super) struct Climate {
     election: ElectionConfig,
     /// When bookmarks come, where not as usual.
     bookmarks: Option<Duration>,
+    /// Who reads nothing while it stands by.
+    cold: Cold,
+    /// Who is asked about pods, and how.
+    pub(super) extender: Option<Asked>,
     clocks_differ: bool,
     asks_outside: Option<Duration>,
     hard_budgets: bool,
@@ -35,9 +48,73 @@ pub(super) struct Climate {
     pub(super) replicas: u64,
 }
 
+/// Which replicas have `delayCacheUntilActive`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cold {
+    None,
+    Some,
+    All,
+}
+
+/// What an extender is asked, and how long each answer takes.
+#[derive(Debug, Clone)]
+pub(super) struct Asked {
+    pub(super) filters: bool,
+    prioritizes: bool,
+    pub(super) binds: bool,
+    ignorable: bool,
+    knows_nodes: bool,
+    pub(super) latency: Duration,
+}
+
+impl Asked {
+    fn of(dice: &mut Dice) -> Self {
+        let verbs = dice.below(7) + 1;
+        Self {
+            filters: verbs & 1 > 0,
+            prioritizes: verbs & 2 > 0,
+            binds: verbs & 4 > 0,
+            ignorable: dice.percent(40),
+            knows_nodes: dice.percent(50),
+            latency: Duration::from_millis(dice.below(30)),
+        }
+    }
+
+    /// Its answer is waited for no longer than a lost lease is: see `docs/high-availability.md`.
+    fn config(&self, election: &ElectionConfig) -> ExtenderConfig {
+        let verb = |asked: bool, verb: &str| if asked { verb.to_owned() } else { String::new() };
+        let limit = limit(election);
+        ExtenderConfig {
+            url_prefix: "http://extender".to_owned(),
+            filter_verb: verb(self.filters, "filter"),
+            prioritize_verb: verb(self.prioritizes, "prioritize"),
+            // Whoever keeps pods off nodes must be able to say so before anybody goes there in vain.
+            preempt_verb: verb(self.filters, "preempt"),
+            bind_verb: verb(self.binds, "bind"),
+            weight: 1,
+            http_timeout: GoDuration::from_nanos(i64::try_from(limit.as_nanos()).unwrap_or(i64::MAX)),
+            node_cache_capable: self.knows_nodes,
+            ignorable: self.ignorable,
+            ..ExtenderConfig::default()
+        }
+    }
+
+    /// The verbs it is asked.
+    pub(super) fn verbs(&self) -> Vec<&'static str> {
+        let verbs = [
+            ("filter", self.filters),
+            ("preempt", self.filters),
+            ("prioritize", self.prioritizes),
+            ("bind", self.binds),
+        ];
+        verbs.into_iter().filter(|(_, asked)| *asked).map(|(verb, _)| verb).collect()
+    }
+}
+
 impl Climate {
     pub(super) fn of(seed: u64) -> Self {
         let mut dice = Dice::new(seed, CLIMATE);
+        let mut more = Dice::new(seed, MORE);
         let pace = [Pace::Instant, Pace::Quick, Pace::Fitful, Pace::Slow];
         let pace = dice.pick(&pace).copied().unwrap_or_default();
         let election = election(&mut dice);
@@ -49,7 +126,9 @@ impl Climate {
             pace,
             delays,
             election,
-            bookmarks,
+            bookmarks: if more.percent(12) { Some(NEVER) } else { bookmarks },
+            cold: *more.pick(&[Cold::None, Cold::None, Cold::Some, Cold::All]).unwrap_or(&Cold::None),
+            extender: more.percent(35).then(|| Asked::of(&mut more)),
             clocks_differ: dice.percent(50),
             asks_outside,
             // Half of the runs ask the API server before they evict anybody.
@@ -61,7 +140,37 @@ impl Climate {
 
     /// What it takes to ask outside about so many pods, one after the other.
     pub(super) fn time_for(&self, pods: u32) -> Duration {
-        self.asks_outside.unwrap_or_default() * pods
+        let extender = self.extender.as_ref().map_or(Duration::ZERO, |asked| 3 * asked.latency);
+        (self.asks_outside.unwrap_or_default() + extender) * pods
+    }
+
+    /// How long a leader that gives up may be waited for: it does so every few minutes where no bookmarks come.
+    pub(super) fn time_to_resign(&self) -> Duration {
+        if self.is_silent() { RESIGNING } else { Duration::ZERO }
+    }
+
+    /// Whether no bookmarks come, from the first step to the end.
+    pub(super) fn is_silent(&self) -> bool {
+        self.bookmarks == Some(NEVER)
+    }
+
+    /// How long nothing happens before the end, beyond what it takes to settle: long enough for a leader to give up.
+    pub(super) fn quiet_end(&self) -> Duration {
+        if self.is_silent() { WATCH_PATIENCE } else { Duration::ZERO }
+    }
+
+    /// How long an extender's answer is waited for.
+    pub(super) fn extender_limit(&self) -> Duration {
+        limit(&self.election)
+    }
+
+    /// Whether a replica that is started now reads nothing while it stands by.
+    pub(super) fn is_cold(&self, dice: &mut Dice) -> bool {
+        match self.cold {
+            Cold::None => false,
+            Cold::Some => dice.percent(50),
+            Cold::All => true,
+        }
     }
 
     /// How long a lease holds.
@@ -89,6 +198,9 @@ impl Climate {
         if self.hard_budgets {
             setup.profile.extras.pod_disruption_budget_policy = PodDisruptionBudgetPolicy::Hard;
         }
+        if let Some(asked) = &self.extender {
+            setup.config.extenders.push(asked.config(&self.election));
+        }
         if let Some(answer) = self.asks_outside {
             slow_plugins::add_to(&mut setup, Duration::ZERO, answer);
             let ask = plimsoll_config::PluginRef::new(slow_plugins::ASK, 0);
@@ -96,6 +208,10 @@ impl Climate {
         }
         setup
     }
+}
+
+fn limit(election: &ElectionConfig) -> Duration {
+    election.write_timeout() * 4 / 5
 }
 
 /// The defaults, and shorter ones.
@@ -144,7 +260,16 @@ fn delays(dice: &mut Dice, election: &ElectionConfig) -> Delays {
 impl Chaos {
     /// Lets it begin, as far as the API server makes it.
     pub(super) fn set_in(&mut self) {
-        self.note(&format!("climate {:?}", self.climate));
+        let climate = format!("{:?}", self.climate);
+        self.note(&format!("climate {climate}"));
+        if let Some(asked) = &self.climate.extender {
+            self.extender = Some(SimulatedExtender::new(&self.world, self.seed, asked.latency));
+        }
+        self.set_bookmarks();
+    }
+
+    /// Watches that are opened from now on get their bookmarks as the climate says.
+    pub(super) fn set_bookmarks(&self) {
         if let Some(period) = self.climate.bookmarks {
             let millis = u64::try_from(period.as_millis()).unwrap_or(u64::MAX);
             let rule = Rule::new(Match::verbs(&["watch"]), Action::BookmarkEvery { millis });

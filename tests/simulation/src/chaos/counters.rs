@@ -8,6 +8,7 @@ use super::Chaos;
 
 /// Counts of one run, or of many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counters {
     /// Requests that a fault befell.
     pub faults: u64,
@@ -33,6 +34,14 @@ pub struct Counters {
     pub kills: u64,
     /// Electors that got no turn for longer than a lease.
     pub stalls: u64,
+    /// Leaders that gave up for lack of progress.
+    pub resignations: u64,
+    /// Calls that reached an extender.
+    pub extender_calls: u64,
+    /// Pods that an extender bound within the time of its call.
+    pub extender_binds: u64,
+    /// Pods that an extender bound after that, or bound and denied. They count as other schedulers' do.
+    pub stray_extender_binds: u64,
 }
 
 impl AddAssign for Counters {
@@ -49,10 +58,19 @@ impl AddAssign for Counters {
         self.cuts += other.cuts;
         self.kills += other.kills;
         self.stalls += other.stalls;
+        self.resignations += other.resignations;
+        self.extender_calls += other.extender_calls;
+        self.extender_binds += other.extender_binds;
+        self.stray_extender_binds += other.stray_extender_binds;
     }
 }
 
 impl Chaos {
+    /// How many leaders have given up for lack of progress, by what all replicas say that there were.
+    pub(super) fn resignations(&self) -> u64 {
+        self.world.resignations()
+    }
+
     /// Adds what others have counted.
     pub(super) fn count_the_rest(&mut self) {
         let judged = self.world.judge().counts();
@@ -62,5 +80,12 @@ impl Chaos {
         self.counters.bindings = judged.sent;
         self.counters.unknown_bindings = judged.unknown;
         self.counters.excluded = judged.excluded;
+        self.counters.resignations = self.resignations();
+        if let Some(extender) = &self.extender {
+            let deeds = extender.deeds();
+            self.counters.extender_calls = deeds.calls;
+            self.counters.extender_binds = deeds.bound;
+            self.counters.stray_extender_binds = deeds.strayed;
+        }
     }
 }

@@ -15,7 +15,15 @@ impl Chaos {
         self.note(&format!("start {name}"));
         let fault = self.climate.clock(&mut self.dice);
         let machine = self.world.machine_with(&name, fault);
-        let replica = self.world.start_on(&machine, self.climate.setup()).await;
+        let mut setup = self.climate.setup();
+        if self.climate.is_cold(&mut self.dice) {
+            self.note("it stands by cold");
+            setup.config.delay_cache_until_active = true;
+        }
+        if let Some(extender) = &self.extender {
+            extender.serve(&mut setup, &machine);
+        }
+        let replica = self.world.start_on(&machine, setup).await;
         self.replicas.push((machine, replica));
         self.expose(self.replicas.len() - 1);
     }
@@ -142,6 +150,9 @@ impl Chaos {
     pub(super) fn end_faults(&mut self) {
         self.note("calm");
         self.end_rules();
+        if let Some(extender) = &self.extender {
+            extender.recover();
+        }
         for (machine, _) in self.replicas.iter_mut().chain(&mut self.leaving) {
             machine.link().mend();
             machine.resume();

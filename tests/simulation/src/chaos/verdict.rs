@@ -7,8 +7,8 @@ use plimsoll_apiserver::resource;
 use plimsoll_model::Quantity;
 use serde_json::Value;
 
-use crate::invariants;
 use crate::world::World;
+use crate::{extender, invariants};
 
 /// Room on one node.
 struct Room {
@@ -18,61 +18,78 @@ struct Room {
     ports: BTreeSet<i64>,
 }
 
-/// Pods that wait although a node would take them now.
-pub(super) fn left_out(world: &World) -> Vec<String> {
-    let snapshot =
-        |plural: &str| resource::find("", "v1", plural).map_or_else(Vec::new, |kind| world.server().snapshot(kind));
-    let (pods, nodes) = (snapshot("pods"), snapshot("nodes"));
-    let rooms = rooms(&pods, &nodes);
-    let waiting = pods.iter().filter(|pod| waits(pod));
-    waiting
-        .filter_map(|pod| {
-            let node = nodes.iter().find(|node| fits(pod, node, &rooms))?;
-            let (pod, node) = (text(&pod["metadata"]["name"]), text(&node["metadata"]["name"]));
-            Some(format!("pod {pod} would fit on node {node} and is not placed"))
-        })
-        .collect()
+/// The cluster as the API server has it, and what else decides where a pod may go.
+pub(super) struct Verdict {
+    pods: Vec<Arc<Value>>,
+    nodes: Vec<Arc<Value>>,
+    /// Whether an extender narrows nodes, which is well now.
+    extender: bool,
 }
 
-/// Pods that wait although a node would take them if all pods of lower priority were gone from it.
-pub(super) fn behind_lower(world: &World) -> Vec<String> {
-    let snapshot =
-        |plural: &str| resource::find("", "v1", plural).map_or_else(Vec::new, |kind| world.server().snapshot(kind));
-    let (pods, nodes) = (snapshot("pods"), snapshot("nodes"));
-    let waiting = pods.iter().filter(|pod| waits(pod));
-    waiting
-        .filter_map(|pod| {
-            let stays = |other: &&Arc<Value>| priority(other) >= priority(pod);
-            let others: Vec<_> = pods.iter().filter(stays).cloned().collect();
-            let rooms = rooms(&others, &nodes);
-            let node = nodes.iter().find(|node| fits(pod, node, &rooms))?;
-            let (pod, node) = (text(&pod["metadata"]["name"]), text(&node["metadata"]["name"]));
-            Some(format!(
-                "pod {pod} waits although only pods of lower priority are in its way on node {node}"
-            ))
-        })
-        .collect()
+impl Verdict {
+    pub(super) fn of(world: &World, extender: bool) -> Self {
+        Self {
+            pods: snapshot(world, "pods"),
+            nodes: snapshot(world, "nodes"),
+            extender,
+        }
+    }
+
+    /// Pods that wait although a node would take them now.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let rooms = rooms(&self.pods, &self.nodes);
+        let waiting = self.pods.iter().filter(|pod| waits(pod));
+        waiting
+            .filter_map(|pod| {
+                let node = self.node_for(pod, &rooms)?;
+                Some(format!("pod {} would fit on node {node} and is not placed", name(pod)))
+            })
+            .collect()
+    }
+
+    /// Pods that wait although a node would take them if all pods of lower priority were gone from it.
+    pub(super) fn behind_lower(&self) -> Vec<String> {
+        let waiting = self.pods.iter().filter(|pod| waits(pod));
+        waiting
+            .filter_map(|pod| {
+                let stays = |other: &&Arc<Value>| priority(other) >= priority(pod);
+                let others: Vec<_> = self.pods.iter().filter(stays).cloned().collect();
+                let node = self.node_for(pod, &rooms(&others, &self.nodes))?;
+                Some(format!(
+                    "pod {} waits although only pods of lower priority are in its way on node {node}",
+                    name(pod)
+                ))
+            })
+            .collect()
+    }
+
+    fn node_for(&self, pod: &Value, rooms: &BTreeMap<String, Room>) -> Option<String> {
+        let lets = |node: &Value| !self.extender || extender::lets(&name(pod), &name(node));
+        let node = self.nodes.iter().find(|node| fits(pod, node, rooms) && lets(node))?;
+        Some(name(node))
+    }
+}
+
+fn snapshot(world: &World, plural: &str) -> Vec<Arc<Value>> {
+    resource::find("", "v1", plural).map_or_else(Vec::new, |kind| world.server().snapshot(kind))
+}
+
+fn name(object: &Value) -> String {
+    text(&object["metadata"]["name"])
 }
 
 /// A node that would take a pod, by the API server's objects.
 pub(super) fn room_for(world: &World, pod: &Value) -> Option<String> {
-    let snapshot =
-        |plural: &str| resource::find("", "v1", plural).map_or_else(Vec::new, |kind| world.server().snapshot(kind));
-    let (pods, nodes) = (snapshot("pods"), snapshot("nodes"));
+    let (pods, nodes) = (snapshot(world, "pods"), snapshot(world, "nodes"));
     let rooms = rooms(&pods, &nodes);
     let node = nodes.iter().find(|node| fits(pod, node, &rooms))?;
-    Some(text(&node["metadata"]["name"]))
+    Some(name(node))
 }
 
 /// Pods that are meant for a node that is not there.
 pub(super) fn misled(world: &World) -> Vec<String> {
-    let snapshot =
-        |plural: &str| resource::find("", "v1", plural).map_or_else(Vec::new, |kind| world.server().snapshot(kind));
-    let nodes: BTreeSet<String> = snapshot("nodes")
-        .iter()
-        .map(|node| text(&node["metadata"]["name"]))
-        .collect();
-    let pods = snapshot("pods");
+    let nodes: BTreeSet<String> = snapshot(world, "nodes").iter().map(|node| name(node)).collect();
+    let pods = snapshot(world, "pods");
     let waiting = pods.iter().filter(|pod| waits(pod));
     waiting
         .filter_map(|pod| {

@@ -10,6 +10,9 @@ const RULES: usize = 4;
 
 impl Chaos {
     pub(super) fn add_rule(&mut self) {
+        if self.climate.extender.is_some() && self.dice.percent(40) {
+            return self.upset_extender();
+        }
         if self.rules.len() >= RULES {
             self.remove_rule();
         }
@@ -43,6 +46,9 @@ impl Chaos {
             self.count(id);
         }
         self.world.server().faults().clear();
+        if self.climate.is_silent() {
+            self.set_bookmarks();
+        }
     }
 
     fn count(&mut self, id: RuleId) {

@@ -73,6 +73,8 @@ pub(super) struct Knowledge {
 }
 
 impl Knowledge {
+    pub(super) const NOTHING: Self = Self { pods: 0, nodes: 0 };
+
     pub(super) const ALL: Self = Self {
         pods: u64::MAX,
         nodes: u64::MAX,
@@ -210,12 +212,11 @@ impl Cluster {
     }
 }
 
-/// The replica that made a write; none when somebody else did.
+/// The replica that made a write, or had an extender make it; none when somebody else did.
 pub(super) fn replica(mutation: &Mutation) -> Option<&str> {
     let agent = &mutation.user_agent;
-    agent
-        .starts_with("plimsoll")
-        .then(|| agent.rsplit(' ').next().unwrap_or_default())
+    let ours = agent.starts_with("plimsoll") || agent.starts_with("extender for ");
+    ours.then(|| agent.rsplit(' ').next().unwrap_or_default())
 }
 
 /// Host ports of containers; the workloads here use no host addresses and one protocol.

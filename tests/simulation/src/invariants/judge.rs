@@ -1,14 +1,17 @@
 //! Judges a run while it goes on: each write as it is made, and each binding as it is sent.
 //!
 //! A binding that was sent and has no answer may still be applied, so it counts on its node until the server's time-out
-//! for it is over. What others do (another scheduler, whoever shrinks a node or resizes a pod) counts from when the
+//! for it is over; one that an extender is to make, until the time of the call is up. What others do (another scheduler, whoever shrinks a node or resizes a pod) counts from when the
 //! replica's columns show it; a binding that was decided before and goes past the line with it is excluded, by this name,
-//! and counted.
+//! and counted. It is decided where a pod goes when the cycle asks for the next one; what follows may take its time. An extender
+//! that binds after the time of the call is up is one of those others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_apiserver::{ApiServer, Mutation};
+use plimsoll_client::{Clock, VirtualClock};
+use plimsoll_model::{Moment, Pod};
 use tokio::time::Instant;
 
 use super::cluster::{Cluster, Knowledge, replica, text};
@@ -23,28 +26,39 @@ struct State {
     cluster: Cluster,
     /// What each replica's columns show.
     known: BTreeMap<String, Knowledge>,
-    /// What they showed when each binding was decided, by replica and path.
-    decided: BTreeMap<(String, String), Decided>,
+    /// The pod that each replica's cycle tries, and what the columns show as far as it is judged by them.
+    tried: BTreeMap<String, (String, Knowledge)>,
+    /// What they showed when it was decided where a pod goes, by replica and pod.
+    decided: BTreeMap<(String, String), Knowledge>,
     under_way: BTreeMap<u64, UnderWay>,
     next: u64,
     counts: Counts,
     found: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Decided {
-    known: Knowledge,
-    /// It has been answered: the next one is decided anew.
-    over: bool,
-}
-
 #[derive(Debug)]
 struct UnderWay {
-    replica: String,
-    path: String,
     uid: String,
     node: String,
-    until: Instant,
+    until: Until,
+}
+
+/// How long a binding without an answer may still be applied.
+#[derive(Debug)]
+pub enum Until {
+    /// To the server's time-out.
+    TimeOut(Instant),
+    /// To this time on the clock of whoever sent it.
+    By(Arc<VirtualClock>, Moment),
+}
+
+impl Until {
+    fn is_to_come(&self) -> bool {
+        match self {
+            Self::TimeOut(until) => *until > Instant::now(),
+            Self::By(clock, until) => *until > clock.now(),
+        }
+    }
 }
 
 /// What the judge saw.
@@ -79,11 +93,7 @@ impl Drop for Sent {
             state.counts.unknown += 1;
             return;
         }
-        if let Some(binding) = state.under_way.remove(&self.id)
-            && let Some(decided) = state.decided.get_mut(&(binding.replica, binding.path))
-        {
-            decided.over = true;
-        }
+        state.under_way.remove(&self.id);
     }
 }
 
@@ -95,6 +105,7 @@ impl Judge {
             taken: 0,
             cluster: Cluster::default(),
             known: BTreeMap::new(),
+            tried: BTreeMap::new(),
             decided: BTreeMap::new(),
             under_way: BTreeMap::new(),
             next: 0,
@@ -107,50 +118,71 @@ impl Judge {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A message has reached an actor of a replica: the cycle's columns may show more.
+    /// A message has reached an actor of a replica. The cycle takes them up in this order: its columns show more with
+    /// changes, and a pod is judged by what came before it, or before the answer that its judgement waited for.
     pub fn arrived(&self, replica: &str, to: &str, summary: &str) {
-        if to != "SchedulingCycle" || !summary.starts_with("Changes ") {
+        if to != "SchedulingCycle" {
             return;
         }
+        match summary.split_once(' ') {
+            Some(("Changes", _)) => self.learned(replica, summary),
+            Some(("Attempt", pod)) => {
+                let pod = pod.split(' ').next().unwrap_or_default();
+                let mut state = self.lock();
+                let known = state.known.get(replica).copied().unwrap_or(Knowledge::NOTHING);
+                state.tried.insert(replica.to_owned(), (pod.to_owned(), known));
+            }
+            Some(("EffectAnswered", _)) => {
+                let mut state = self.lock();
+                let State { known, tried, .. } = &mut *state;
+                if let (Some(now), Some((_, judged_by))) = (known.get(replica), tried.get_mut(replica)) {
+                    *judged_by = *now;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learned(&self, replica: &str, summary: &str) {
         let version = |mark: &str| {
             let (_, rest) = summary.split_once(mark)?;
             rest.split(' ').next()?.parse::<u64>().ok()
         };
         let mut state = self.lock();
-        let known = state
-            .known
-            .entry(replica.to_owned())
-            .or_insert(Knowledge { pods: 0, nodes: 0 });
+        let known = state.known.entry(replica.to_owned()).or_insert(Knowledge::NOTHING);
         known.pods = known.pods.max(version("pods@").unwrap_or(0));
         known.nodes = known.nodes.max(version("nodes@").unwrap_or(0));
     }
 
-    /// A replica wants to send the binding at this path: that is when it was decided, unless it repeats one.
-    pub fn asked(&self, replica: &str, path: &str) {
+    /// A replica's cycle asks for the next pod: it is decided where the last one goes.
+    pub fn decided(&self, replica: &str) {
         let mut state = self.lock();
-        let known = state
-            .known
-            .get(replica)
-            .copied()
-            .unwrap_or(Knowledge { pods: 0, nodes: 0 });
-        let decided = state.decided.entry((replica.to_owned(), path.to_owned()));
-        let decided = decided.or_insert(Decided { known, over: true });
-        if decided.over {
-            *decided = Decided { known, over: false };
+        if let Some((pod, known)) = state.tried.remove(replica) {
+            state.decided.insert((replica.to_owned(), pod), known);
         }
     }
 
-    /// A binding has left a replica. From now on it counts on its node.
-    pub fn sent(&self, replica: &str, path: &str, uid: &str, node: &str, until: Instant) -> Sent {
+    /// An extender is to bind a pod for a replica, and may do so until then by the replica's clock.
+    pub fn sent_through_extender(
+        &self,
+        replica: &str,
+        pod: &Pod,
+        node: &str,
+        (clock, until): (&Arc<VirtualClock>, Moment),
+    ) -> Sent {
+        let until = Until::By(Arc::clone(clock), until);
+        self.sent(replica, (&pod.name.to_string(), pod.uid.as_str()), node, until)
+    }
+
+    /// The binding of a pod, by namespace and name and by UID, has left a replica. From now on it counts on its node.
+    pub fn sent(&self, replica: &str, (pod, uid): (&str, &str), node: &str, until: Until) -> Sent {
         let mut state = self.lock();
         state.catch_up();
         state.counts.sent += 1;
-        state.check_sent(replica, path, uid, node);
+        state.check_sent(replica, pod, uid, node);
         state.next += 1;
         let id = state.next;
         let binding = UnderWay {
-            replica: replica.to_owned(),
-            path: path.to_owned(),
             uid: uid.to_owned(),
             node: node.to_owned(),
             until,
@@ -196,23 +228,23 @@ impl State {
     fn check_applied(&mut self, mutation: &Mutation) {
         let Some(replica) = replica(mutation) else { return };
         let object = &mutation.object;
-        let path = binding_path(&text(object, "/metadata/namespace"), &text(object, "/metadata/name"));
-        let known = self.known_for(replica, &path);
+        let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+        let known = self.known_for(replica, &format!("{namespace}/{name}"));
         let node = text(object, "/spec/nodeName");
-        let when = format!("with {} at version {}", text(object, "/metadata/name"), mutation.rv);
+        let when = format!("with {name} at version {}", mutation.rv);
         self.judge(&node, &[], known, &when);
     }
 
-    fn check_sent(&mut self, replica: &str, path: &str, uid: &str, node: &str) {
-        let now = Instant::now();
-        let known = self.known_for(replica, path);
+    fn check_sent(&mut self, replica: &str, pod: &str, uid: &str, node: &str) {
+        let known = self.known_for(replica, pod);
         let cluster = &self.cluster;
         let pending = |uid: &str| cluster.pod(uid).is_some_and(|pod| pod.placed.is_none());
         if !pending(uid) {
             return;
         }
         let open = self.under_way.values();
-        let open = open.filter(|binding| binding.node == node && binding.until > now && pending(&binding.uid));
+        let open =
+            open.filter(|binding| binding.node == node && binding.until.is_to_come() && pending(&binding.uid));
         let mut coming: Vec<String> = open.map(|binding| binding.uid.clone()).collect();
         coming.push(uid.to_owned());
         coming.sort_unstable();
@@ -223,9 +255,9 @@ impl State {
         self.judge(node, &coming, known, &when);
     }
 
-    fn known_for(&self, replica: &str, path: &str) -> Knowledge {
-        let key = (replica.to_owned(), path.to_owned());
-        self.decided.get(&key).map_or(Knowledge::ALL, |decided| decided.known)
+    fn known_for(&self, replica: &str, pod: &str) -> Knowledge {
+        let key = (replica.to_owned(), pod.to_owned());
+        self.decided.get(&key).copied().unwrap_or(Knowledge::ALL)
     }
 
     fn judge(&mut self, node: &str, coming: &[&str], known: Knowledge, when: &str) {
@@ -238,9 +270,4 @@ impl State {
         }
         self.found.push(format!("{past} {when}"));
     }
-}
-
-/// Where a binding is posted to.
-fn binding_path(namespace: &str, pod: &str) -> String {
-    format!("/api/v1/namespaces/{namespace}/pods/{pod}/binding")
 }

@@ -88,9 +88,20 @@ impl Machine {
         self.stopped
     }
 
-    pub(super) fn tap(&self, trace: &Trace, terms: &Terms) -> Arc<dyn Tap> {
-        let (clock, post) = (Arc::clone(&self.clock), self.post.clone());
-        Arc::new(ReplicaTap::new(&self.name, trace.clone(), post, clock, terms.clone()))
+    pub(super) fn tap(&self, trace: &Trace, terms: &Terms, judge: &Judge) -> Arc<dyn Tap> {
+        Arc::new(ReplicaTap {
+            replica: self.name.clone(),
+            trace: trace.clone(),
+            post: self.post.clone(),
+            clock: Arc::clone(&self.clock),
+            terms: terms.clone(),
+            judge: judge.clone(),
+        })
+    }
+
+    /// Its clock, to be kept.
+    pub(crate) fn shared_clock(&self) -> Arc<VirtualClock> {
+        Arc::clone(&self.clock)
     }
 
     /// The clock as what runs on the machine knows it.

@@ -124,3 +124,42 @@ fn patches_that_wait_behind_one_another_become_one() {
     assert!(f.writes.submit(&f.uid.clone(), &f.name.clone(), nothing).is_none());
     assert_eq!(f.answered(&PatchReply::Patched), [r#"Set("two")"#]);
 }
+
+#[test]
+fn a_pod_that_is_tried_again_before_the_stream_shows_its_last_patch_is_taken_as_that_left_it() {
+    let mut fixture = Fixture::new();
+    let judged = pod("a").build();
+    fixture.submit("n1");
+    let shown = |fixture: &Fixture, pod: &Pod| fixture.writes.shown(pod).status.nominated_node_name.clone();
+    assert_eq!(shown(&fixture, &judged).as_deref(), Some("n1"));
+    assert!(fixture.answered(&PatchReply::Patched).is_empty());
+    fixture.writes.handed_out(&judged);
+    assert_eq!(shown(&fixture, &judged).as_deref(), Some("n1"), "it may still be on its way");
+    fixture.writes.handed_out(&pod("a").nominated("n1").build());
+    assert_eq!(shown(&fixture, &judged), None, "it was seen, and what comes after it is true");
+}
+
+#[test]
+fn a_patch_that_was_not_written_is_not_taken_for_what_the_pod_shows() {
+    let mut fixture = Fixture::new();
+    fixture.submit("n1");
+    let refused = PatchReply::Refused {
+        code: 403,
+        message: String::new(),
+    };
+    fixture.answered(&refused);
+    assert_eq!(fixture.writes.shown(&pod("a").build()).status.nominated_node_name, None);
+}
+
+#[test]
+fn nothing_is_kept_of_pods_that_are_bound_or_gone() {
+    for end in [
+        Delta::PodDeleted(std::sync::Arc::new(pod("a").build())),
+        Delta::PodAdded(std::sync::Arc::new(pod("a").node("n2").build())),
+    ] {
+        let mut fixture = Fixture::new();
+        fixture.submit("n1");
+        fixture.writes.see(&end);
+        assert_eq!(fixture.writes.shown(&pod("a").build()).status.nominated_node_name, None);
+    }
+}

@@ -1,6 +1,7 @@
 use plimsoll_config::ExtenderConfig;
 use plimsoll_framework::{
     EXTENDER, EffectReply, Extender, ExtenderAnswer, ExtenderCall, ExtenderChoice, ExtenderRequest,
+    Nomination,
 };
 
 use super::*;
@@ -132,6 +133,16 @@ fn extenders_are_asked_one_after_the_other_until_nothing_is_left() {
     let diagnosis = end(&mut cluster, preempts(Vec::new()));
     assert_eq!(said(&diagnosis), "no candidate node for preemption");
     assert_eq!(diagnosis.preemption, None);
+}
+
+#[test]
+fn an_extender_that_leaves_no_candidate_leaves_no_nomination() {
+    let mut cluster = cluster(&[extender("a", false)]);
+    ask(&mut cluster, preemptor("500m").nominated("n1"));
+    let diagnosis = end(&mut cluster, preempts(Vec::new()));
+    assert_eq!(said(&diagnosis), "no candidate node for preemption");
+    assert_eq!(diagnosis.nominate, Nomination::Clear);
+    assert_eq!(cluster.engine.nominations().count(), 0);
 }
 
 #[test]
