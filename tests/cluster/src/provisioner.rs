@@ -251,12 +251,15 @@ impl Work {
     /// Keeps the books of a volume that was written, and ends it when its claim is gone.
     async fn look_at(&self, volume: PersistentVolume) -> anyhow::Result<()> {
         let Some(kept) = self.kept(&volume)? else { return Ok(()) };
+        if volume.metadata.deletion_timestamp.is_some() {
+            return Ok(());
+        }
         let name = volume.metadata.name.as_deref().unwrap_or_default();
-        self.books().entry(name.to_owned()).or_insert_with(|| kept.clone());
         let phase = volume.status.as_ref().and_then(|status| status.phase.as_deref());
         let policy = volume.spec.as_ref();
         let policy = policy.and_then(|spec| spec.persistent_volume_reclaim_policy.as_deref());
-        if (phase, policy) != (Some("Released"), Some("Delete")) || volume.metadata.deletion_timestamp.is_some() {
+        if (phase, policy) != (Some("Released"), Some("Delete")) {
+            self.books().entry(name.to_owned()).or_insert(kept);
             return Ok(());
         }
         let volumes = Api::<PersistentVolume>::all(self.client.clone());

@@ -92,6 +92,8 @@ fn the_leader_is_killed_between_the_bond_of_the_volume_and_the_binding_of_the_po
         let volume = cluster.claim_bound("data").await?;
         gate.arrival(Write::Bind, "p").await?;
         cluster.replicas()[leader].process.kill()?;
+        // By then the API server has noticed that nobody waits for its answer any more.
+        until_led(cluster, 2).await?;
         gate.open(Write::Bind, "p");
         finished(cluster, leader, &volume).await
     })
@@ -110,6 +112,7 @@ fn the_leader_is_killed_when_it_writes_the_volume() -> anyhow::Result<()> {
         cluster.create_pods([pod("p").volume_claim("data")]).await?;
         gate.first_arrival(&writes).await?;
         cluster.replicas()[leader].process.kill()?;
+        until_led(cluster, 2).await?;
         for (write, name) in writes {
             gate.open(write, name);
         }
