@@ -11,10 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_client::{ApiClient, BindReply, Clock, PatchReply, PodRead, PodStatusPatch, Pulse, TermToken};
+use plimsoll_client::{
+    ApiClient, BindReply, Clock, PatchReply, PodRead, PodStatusPatch, Pulse, TermToken, VolumeReply,
+};
 use plimsoll_config::SchedulerConfig;
 use plimsoll_engine::ClaimId;
 use plimsoll_framework::Extender;
+use plimsoll_model::storage::VolumeWrite;
 use plimsoll_model::{ObjectName, Pod, Uid};
 use ractor::factory::queues::{PriorityManager, PriorityQueue, StandardPriority};
 use ractor::factory::{Factory, FactoryArguments, FactoryMessage, FactoryRef, Job, Worker, WorkerBuilder, WorkerId};
@@ -67,6 +70,17 @@ pub enum WriteJob {
         /// The pod's trace.
         trace: TraceContext,
     },
+    /// PATCH a volume or a claim; answered with [`CycleMessage::VolumeWritten`].
+    Volume {
+        /// The claim it is for.
+        claim: ClaimId,
+        /// The UID of its pod.
+        uid: Uid,
+        /// What to write.
+        write: Box<VolumeWrite>,
+        /// The pod's trace.
+        trace: TraceContext,
+    },
     /// PATCH the pod's status; answered with [`CycleMessage::StatusAnswered`].
     Status {
         /// The pod's UID.
@@ -89,9 +103,18 @@ impl WriteJob {
             Self::Bind { claim, node, .. } => format!("Bind {} node={node}", claim.as_u64()),
             Self::BindThrough { claim, node, .. } => format!("BindThrough {} node={node}", claim.as_u64()),
             Self::Read { claim, .. } => format!("Read {}", claim.as_u64()),
+            Self::Volume { claim, write, .. } => format!("Volume {} {}", claim.as_u64(), written_object(write)),
             Self::Status { uid, .. } => format!("Status {uid}"),
             Self::Probe(_) => "Probe".to_owned(),
         }
+    }
+}
+
+/// The object that is written.
+fn written_object(write: &VolumeWrite) -> String {
+    match write {
+        VolumeWrite::BindVolume { volume, .. } => format!("PersistentVolume {volume}"),
+        VolumeWrite::SelectNode { claim, .. } => format!("PersistentVolumeClaim {claim}"),
     }
 }
 
@@ -252,6 +275,10 @@ fn hand_out(factory: &FactoryRef<JobKey, WriteJob>, job: WriteJob) {
             uid: pod.uid.clone(),
             explains: false,
         },
+        WriteJob::Volume { uid, .. } => JobKey {
+            uid: uid.clone(),
+            explains: false,
+        },
         WriteJob::Status { uid, .. } => JobKey {
             uid: uid.clone(),
             explains: true,
@@ -356,6 +383,15 @@ impl BindingWorker {
                 if let Some(read) = self.token.cancellation().run_until_cancelled_owned(reading).await {
                     answer.send(read_answered(read));
                 }
+            }
+            WriteJob::Volume {
+                claim, write, trace, ..
+            } => {
+                let unknown = VolumeReply::Unknown { error: DIED.to_owned() };
+                let written = move |reply| CycleMessage::VolumeWritten { claim, reply, trace };
+                let answer = self.answer(written(unknown));
+                let reply = self.client.write_volume(&self.token, &write).await;
+                answer.send(written(reply));
             }
             WriteJob::Status {
                 uid,

@@ -21,6 +21,7 @@ mod watch_counts;
 use std::sync::Arc;
 
 use plimsoll_client::{Nodes, Pods, RawDemand, WatchBatch, WatchEvent};
+use plimsoll_model::storage::{StorageKind, StorageObject};
 use plimsoll_model::{
     Change, Delta, DisruptionBudget, Namespace, Node, Pod, ResourceVersion, Seq, WorkloadKind, WorkloadSelector,
 };
@@ -29,7 +30,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use self::isolation::Isolation;
-use self::kind::workload_position;
+use self::kind::{storage_position, workload_position};
 use self::permissions::Permissions;
 use self::raw_objects::{RawObjects, Step};
 use self::store::{Store, StoreChange, Stored};
@@ -37,6 +38,7 @@ use self::subscription::Subscribers;
 use crate::elector::ElectorMessage;
 use crate::mailbox::Mailbox;
 
+pub(crate) use self::kind::for_each_kind;
 pub use self::kind::{CachedKind, Holding, Holdings, Kind, Mark, Marks, OfEachKind};
 pub use self::message::CacheMessage;
 pub use self::watch_counts::{WatchCounts, WatchPulses};
@@ -110,6 +112,8 @@ pub struct InformerCacheState {
     /// By [`workload_position`].
     workloads: [Store<WorkloadSelector>; WorkloadKind::ALL.len()],
     budgets: Store<DisruptionBudget>,
+    /// By [`storage_position`].
+    storage: [Store<StorageObject>; StorageKind::ALL.len()],
     pods: Store<Pod>,
     nodes: Store<Node>,
     /// Number of the last change that was sent.
@@ -146,6 +150,7 @@ impl InformerCacheState {
             Kind::Namespaces => of(&self.namespaces, complete),
             Kind::Workloads(kind) => of(&self.workloads[workload_position(kind)], complete),
             Kind::DisruptionBudgets => of(&self.budgets, complete),
+            Kind::Storage(kind) => of(&self.storage[storage_position(kind)], complete),
             Kind::Nodes => of(&self.nodes, complete),
             Kind::Pods => of(&self.pods, complete),
         }
@@ -164,6 +169,7 @@ impl InformerCacheState {
             Kind::Namespaces => self.namespaces.synced(),
             Kind::Workloads(kind) => self.workloads[workload_position(kind)].synced(),
             Kind::DisruptionBudgets => self.budgets.synced(),
+            Kind::Storage(kind) => self.storage[storage_position(kind)].synced(),
             Kind::Nodes => self.nodes.synced(),
             Kind::Pods => self.pods.synced(),
         }
@@ -229,6 +235,26 @@ impl InformerCacheState {
         let deltas = changes.into_iter().map(|change| {
             let (old, new) = change.into_both();
             Delta::DisruptionBudgetChanged { old, new }
+        });
+        self.publish(deltas.collect(), credit);
+        Ok(())
+    }
+
+    fn take_storage(
+        &mut self,
+        kind: StorageKind,
+        batch: WatchBatch<StorageObject>,
+        credit: &Credit,
+    ) -> Result<(), HistoryBeganAnew> {
+        self.note(Kind::Storage(kind), &batch);
+        let store = &mut self.storage[storage_position(kind)];
+        let changes = absorb(store, Kind::Storage(kind), batch, &mut self.isolation)?;
+        let deltas = changes.into_iter().map(|change| {
+            let (old, new) = change.into_both();
+            Delta::StorageChanged {
+                old: old.as_deref().cloned(),
+                new: new.as_deref().cloned(),
+            }
         });
         self.publish(deltas.collect(), credit);
         Ok(())
@@ -366,6 +392,7 @@ impl Actor for InformerCache {
             namespaces: Store::default(),
             workloads: Default::default(),
             budgets: Store::default(),
+            storage: Default::default(),
             pods: Store::default(),
             nodes: Store::default(),
             seq: Seq::default(),
@@ -392,6 +419,7 @@ impl Actor for InformerCache {
             CacheMessage::Namespaces(batch, credit) => state.take_namespaces(batch, &credit)?,
             CacheMessage::Workloads(kind, batch, credit) => state.take_workloads(kind, batch, &credit)?,
             CacheMessage::DisruptionBudgets(batch, credit) => state.take_budgets(batch, &credit)?,
+            CacheMessage::Storage(kind, batch, credit) => state.take_storage(kind, batch, &credit)?,
             CacheMessage::Pods(batch, credit) => state.take_pods(batch, &credit)?,
             CacheMessage::Nodes(batch, credit) => state.take_nodes(batch, &credit)?,
             CacheMessage::Subscribe {
@@ -418,7 +446,7 @@ impl Actor for InformerCache {
                 let _ = reply.send(state.holdings());
             }
             CacheMessage::AwaitMarks(marks, reply) => {
-                state.barriers.push((marks, reply));
+                state.barriers.push((*marks, reply));
                 state.answer_waiting();
             }
             CacheMessage::Begin(term, begun) => state.follow(term, Step::Begin(begun)),

@@ -10,6 +10,7 @@ mod outcome_report;
 mod panic_budget;
 mod preempting;
 mod status_writes;
+mod volume_writes;
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,6 +36,7 @@ use self::panic_budget::PanicBudget;
 pub(crate) use self::panic_budget::TooManyPanics;
 use self::preempting::{Awaited, Concerned, Plans};
 use self::status_writes::StatusWrites;
+use self::volume_writes::VolumeWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::binding_workers::BindingWorkers;
@@ -123,6 +125,7 @@ pub struct SchedulingCycleState {
     /// and what is held back stays bounded.
     held: Vec<Credit>,
     status_writes: StatusWrites,
+    volume_writes: VolumeWrites,
     /// Since when which claim waits for an answer.
     asked: BTreeMap<ClaimId, Moment>,
     /// Answers that have come from the workers.
@@ -301,7 +304,9 @@ impl SchedulingCycleState {
         let mut notices = Vec::new();
         self.engine.tick(now, &mut notices);
         self.act_on(notices, now);
-        for job in self.status_writes.due(now) {
+        let Self { engine, .. } = self;
+        let writes = self.volume_writes.due(now, |claim| engine.writes_volume(claim));
+        for job in writes.into_iter().chain(self.status_writes.due(now)) {
             self.workers.dispatch(job);
         }
     }
@@ -318,10 +323,12 @@ impl SchedulingCycleState {
         }
         let size = self.engine.cache_size();
         self.metrics.cache_size(size.nodes, size.pods, size.assumed_pods);
-        let deadline = [self.engine.next_deadline(), self.status_writes.next_deadline()]
-            .into_iter()
-            .flatten()
-            .min();
+        let deadlines = [
+            self.engine.next_deadline(),
+            self.status_writes.next_deadline(),
+            self.volume_writes.next_deadline(),
+        ];
+        let deadline = deadlines.into_iter().flatten().min();
         self.alarm.arm(&self.mailbox, deadline, now, || CycleMessage::Tick);
     }
 
@@ -374,6 +381,7 @@ impl Actor for SchedulingCycle {
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
             held: Vec::new(),
             status_writes: StatusWrites::default(),
+            volume_writes: VolumeWrites::default(),
             asked: BTreeMap::new(),
             answers: 0,
             panics: PanicBudget::default(),
@@ -418,6 +426,9 @@ impl Actor for SchedulingCycle {
             CycleMessage::ReadAnswered { claim, read, trace } => trace
                 .span("ReadAnswered")
                 .in_scope(|| state.take_read_answer(claim, read, now)),
+            CycleMessage::VolumeWritten { claim, reply, trace } => trace
+                .span("VolumeWritten")
+                .in_scope(|| state.take_volume_answer(claim, reply, now)),
             CycleMessage::StatusAnswered { uid, reply, trace } => trace
                 .span("StatusAnswered")
                 .in_scope(|| state.take_status_answer(&uid, &reply, now)),

@@ -1,7 +1,10 @@
-//! The admission plugins a scheduler relies on: priorities, default tolerations, topology labels.
+//! The admission plugins a scheduler relies on: priorities, default tolerations, topology labels, and which claims get a class
+//! and may grow.
 //!
 //! Not here, though a real server has them on: service accounts, limit ranges, quotas, storage protection, and the
 //! not-ready taint of new nodes (no node controller would take it off again).
+
+mod claim;
 
 use std::sync::LazyLock;
 
@@ -38,6 +41,8 @@ kinds! {
     priority_classes = "scheduling.k8s.io" "v1" "priorityclasses";
     budgets = "policy" "v1" "poddisruptionbudgets";
     runtime_classes = "node.k8s.io" "v1" "runtimeclasses";
+    claims = "" "v1" "persistentvolumeclaims";
+    storage_classes = "storage.k8s.io" "v1" "storageclasses";
 }
 
 /// Admits an object being created, filling in what the plugins fill in.
@@ -49,6 +54,10 @@ pub(crate) fn on_create(store: &Store, resource: &Resource, value: &mut Value) -
             add_default_tolerations(value);
             let node = str_at(value, &["spec", "nodeName"]).to_owned();
             add_topology_labels(store, &node, value);
+            Ok(())
+        }
+        ("", "persistentvolumeclaims") => {
+            claim::set_class(store, value);
             Ok(())
         }
         ("scheduling.k8s.io", "priorityclasses") => check_single_default(store, resource, value),
@@ -69,6 +78,14 @@ pub(crate) fn on_update(resource: &Resource, new: &mut Value, old: &Value) {
         }
     }
     add_default_tolerations(new);
+}
+
+/// Refuses an update that a plugin does not let through; the object is valid.
+pub(crate) fn check_update(store: &Store, resource: &Resource, new: &Value, old: &Value) -> Result<(), ApiError> {
+    match (resource.group, resource.plural) {
+        ("", "persistentvolumeclaims") => claim::check_growth(store, new, old),
+        _ => Ok(()),
+    }
 }
 
 /// The overhead of a pod is its runtime class's, and its own only when both say the same.

@@ -3,6 +3,7 @@
 
 mod pod;
 mod quantities;
+mod storage;
 mod workload;
 
 use serde_json::{Map, Value, json};
@@ -20,8 +21,8 @@ pub fn apply(res: &Resource, object: &mut Value) {
         ("", "Node") => node(object),
         ("", "Namespace") => namespace(object),
         ("", "Service") => service(object),
-        ("", "PersistentVolumeClaim") => persistent_volume_claim(object),
-        ("", "PersistentVolume") => persistent_volume(object),
+        ("", "PersistentVolumeClaim") => storage::persistent_volume_claim(object),
+        ("", "PersistentVolume") => storage::persistent_volume(object),
         ("", "ConfigMap") => omit_empty(object, &["binaryData", "data"]),
         ("", "Secret") => default(object, "type", "Opaque"),
         ("" | "events.k8s.io", "Event") => event(res, object),
@@ -32,8 +33,11 @@ pub fn apply(res: &Resource, object: &mut Value) {
         ("apps", "DaemonSet") => workload::daemon_set(object),
         ("batch", "Job") => workload::job(object),
         ("scheduling.k8s.io", "PriorityClass") => default(object, "preemptionPolicy", "PreemptLowerPriority"),
-        ("storage.k8s.io", "StorageClass") => storage_class(object),
-        ("storage.k8s.io", "CSIDriver") => csi_driver(object),
+        ("storage.k8s.io", "StorageClass") => storage::storage_class(object),
+        ("storage.k8s.io", "CSIDriver") => storage::csi_driver(object),
+        ("storage.k8s.io", "CSINode") => storage::csi_node(object),
+        ("storage.k8s.io", "CSIStorageCapacity") => storage::csi_storage_capacity(object),
+        ("storage.k8s.io", "VolumeAttachment") => storage::volume_attachment(object),
         ("node.k8s.io", "RuntimeClass") => {
             if let Some(overhead) = existing(object, "overhead") {
                 quantities::canonical(overhead, "podFixed");
@@ -60,6 +64,7 @@ pub fn zero_status(res: &Resource) -> Value {
             "currentNumberScheduled": 0, "desiredNumberScheduled": 0, "numberMisscheduled": 0, "numberReady": 0
         }),
         "Service" => json!({"loadBalancer": {}}),
+        "VolumeAttachment" => json!({"attached": false}),
         _ => json!({}),
     }
 }
@@ -177,31 +182,6 @@ fn service(object: &mut Map<String, Value>) {
     }
 }
 
-fn persistent_volume_claim(object: &mut Map<String, Value>) {
-    if let Some(spec) = child(object, "spec") {
-        default(spec, "volumeMode", "Filesystem");
-        quantities::canonical_requirements(spec, "resources");
-    }
-    if let Some(status) = child(object, "status") {
-        default_text(status, "phase", "Pending");
-        quantities::canonical(status, "capacity");
-    }
-}
-
-fn persistent_volume(object: &mut Map<String, Value>) {
-    if let Some(spec) = child(object, "spec") {
-        default_text(spec, "persistentVolumeReclaimPolicy", "Retain");
-        if let Some(host_path) = existing(spec, "hostPath") {
-            default(host_path, "type", "");
-        }
-        default(spec, "volumeMode", "Filesystem");
-        quantities::canonical(spec, "capacity");
-    }
-    if let Some(status) = child(object, "status") {
-        default_text(status, "phase", "Pending");
-    }
-}
-
 fn event(res: &Resource, object: &mut Map<String, Value>) {
     if res.group.is_empty() {
         default(object, "source", json!({}));
@@ -211,21 +191,6 @@ fn event(res: &Resource, object: &mut Map<String, Value>) {
     } else {
         default(object, "deprecatedSource", json!({}));
     }
-}
-
-fn csi_driver(object: &mut Map<String, Value>) {
-    let Some(spec) = child(object, "spec") else { return };
-    default(spec, "attachRequired", true);
-    default(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
-    default(spec, "volumeLifecycleModes", json!(["Persistent"]));
-    for field in ["podInfoOnMount", "requiresRepublish", "seLinuxMount", "storageCapacity"] {
-        default(spec, field, false);
-    }
-}
-
-fn storage_class(object: &mut Map<String, Value>) {
-    default(object, "reclaimPolicy", "Delete");
-    default(object, "volumeBindingMode", "Immediate");
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
+    clock::rfc3339_seconds,
     defaulting,
     object::{at, metadata_mut, object_at},
     pod,
@@ -64,7 +65,10 @@ pub(crate) fn prepare_for_create(resource: &Resource, value: &mut Value, now: Ti
                 finalizers.push("kubernetes".into());
             }
         }
-        ("", "persistentvolumes" | "persistentvolumeclaims") => value["status"] = json!({ "phase": "Pending" }),
+        ("", "persistentvolumes") => {
+            value["status"] = json!({ "phase": "Pending", "lastPhaseTransitionTime": rfc3339_seconds(now) });
+        }
+        ("", "persistentvolumeclaims") => value["status"] = json!({ "phase": "Pending" }),
         _ if resource.has_status() => {
             if let Some(fields) = value.as_object_mut() {
                 fields.insert("status".to_owned(), defaulting::zero_status(resource));
@@ -80,12 +84,12 @@ pub(crate) fn prepare_for_create(resource: &Resource, value: &mut Value, now: Ti
 }
 
 /// Puts back what a request to this part may not change, and raises the generation when the spec changed.
-pub(crate) fn prepare_for_update(resource: &Resource, part: Part, new: &mut Value, old: &Value) {
+pub(crate) fn prepare_for_update(resource: &Resource, part: Part, new: &mut Value, old: &Value, now: Timestamp) {
     keep_metadata(new, old, "generation");
     match part {
         Part::Main if resource.has_status() => keep(new, old, "status"),
         Part::Main => {}
-        Part::Status => prepare_status(resource, new, old),
+        Part::Status => prepare_status(resource, new, old, now),
         Part::Finalize => {
             let finalizers = at(new, &["spec", "finalizers"]).cloned().unwrap_or_else(|| json!([]));
             *new = old.clone();
@@ -99,7 +103,7 @@ pub(crate) fn prepare_for_update(resource: &Resource, part: Part, new: &mut Valu
     }
 }
 
-fn prepare_status(resource: &Resource, new: &mut Value, old: &Value) {
+fn prepare_status(resource: &Resource, new: &mut Value, old: &Value, now: Timestamp) {
     if let (Some(new_fields), Some(old_fields)) = (new.as_object_mut(), old.as_object()) {
         let status = new_fields.remove("status");
         new_fields.retain(|name, _| name == "metadata");
@@ -120,8 +124,9 @@ fn prepare_status(resource: &Resource, new: &mut Value, old: &Value) {
                 object_at(new, "status").insert("qosClass".to_owned(), class.clone());
             }
         }
+        ("", "persistentvolumes") => note_phase(new, old, now),
         ("apps" | "batch", _) => keep_metadata(new, old, "labels"),
-        ("resource.k8s.io" | "scheduling.k8s.io", _) => {
+        ("resource.k8s.io" | "scheduling.k8s.io" | "storage.k8s.io", _) => {
             for name in [
                 "labels",
                 "annotations",
@@ -133,6 +138,23 @@ fn prepare_status(resource: &Resource, new: &mut Value, old: &Value) {
             }
         }
         _ => {}
+    }
+}
+
+/// When a volume came into its phase, unless the client says.
+fn note_phase(new: &mut Value, old: &Value, now: Timestamp) {
+    const SINCE: &str = "lastPhaseTransitionTime";
+    let since = |value: &Value| at(value, &["status", SINCE]).filter(|since| !since.is_null()).cloned();
+    let (given, before) = (since(new), since(old));
+    let settled = if at(new, &["status", "phase"]) == at(old, &["status", "phase"]) {
+        given.or(before)
+    } else if given.is_none() || given == before {
+        Some(rfc3339_seconds(now).into())
+    } else {
+        given
+    };
+    if let Some(settled) = settled {
+        object_at(new, "status").insert(SINCE.to_owned(), settled);
     }
 }
 
@@ -173,14 +195,14 @@ mod tests {
         let asked = json!({ "metadata": { "generation": 9 }, "spec": { "replicas": 2 }, "status": { "replicas": 2 } });
 
         let mut main = asked.clone();
-        prepare_for_update(sets, Part::Main, &mut main, &old);
+        prepare_for_update(sets, Part::Main, &mut main, &old, Timestamp::UNIX_EPOCH);
         assert_eq!(
             main,
             json!({ "metadata": { "generation": 5 }, "spec": { "replicas": 2 }, "status": { "replicas": 1 } })
         );
 
         let mut status = asked;
-        prepare_for_update(sets, Part::Status, &mut status, &old);
+        prepare_for_update(sets, Part::Status, &mut status, &old, Timestamp::UNIX_EPOCH);
         assert_eq!(
             status,
             json!({ "metadata": { "generation": 4 }, "spec": { "replicas": 1 }, "status": { "replicas": 2 } })
@@ -205,5 +227,24 @@ mod tests {
         );
         assert_eq!(budget["status"]["disruptionsAllowed"], 0);
         assert_eq!(budget["metadata"]["generation"], 1);
+    }
+
+    #[test]
+    fn a_volume_tells_since_when_it_has_its_phase() {
+        let volumes = find("", "v1", "persistentvolumes").expect("volumes");
+        let at = |seconds| Timestamp::from_second(seconds).expect("a time");
+        let mut created = json!({ "status": { "phase": "Bound" } });
+        prepare_for_create(volumes, &mut created, at(0));
+        let since = |status: &Value| status["lastPhaseTransitionTime"].clone();
+        assert_eq!(since(&created["status"]), "1970-01-01T00:00:00Z");
+        let updated = |status: Value| {
+            let mut new = json!({ "status": status });
+            prepare_for_update(volumes, Part::Status, &mut new, &created, at(60));
+            since(&new["status"])
+        };
+        assert_eq!(updated(json!({ "phase": "Bound" })), "1970-01-01T00:01:00Z");
+        assert_eq!(updated(json!({ "phase": "Pending" })), "1970-01-01T00:00:00Z");
+        let own = json!({ "phase": "Bound", "lastPhaseTransitionTime": "1970-01-01T00:00:30Z" });
+        assert_eq!(updated(own), "1970-01-01T00:00:30Z");
     }
 }

@@ -65,7 +65,7 @@ pub(crate) fn update(
     check_name(&new, name)?;
     check_uid(change, &new, &old)?;
     check_version(resource, name, &new, &current)?;
-    settle(store, change, &mut new, &old)?;
+    settle(store, writer, change, &mut new, &old)?;
 
     if is_finished(&new, &old) {
         let stored = stored_form(resource, new);
@@ -185,7 +185,7 @@ fn check_version(resource: &Resource, name: &str, new: &Value, current: &Stored)
 }
 
 /// Puts back what no update may change, runs admission and validation.
-fn settle(store: &Store, change: Change<'_>, new: &mut Value, old: &Value) -> Result<(), ApiError> {
+fn settle(store: &Store, writer: &Writer, change: Change<'_>, new: &mut Value, old: &Value) -> Result<(), ApiError> {
     let Change {
         resource, part, name, ..
     } = change;
@@ -202,7 +202,7 @@ fn settle(store: &Store, change: Change<'_>, new: &mut Value, old: &Value) -> Re
     if part == Part::Main {
         admission::on_update(resource, new, old);
     }
-    prepare_for_update(resource, part, new, old);
+    prepare_for_update(resource, part, new, old, writer.now);
     defaulting::apply(resource, new);
     if part == Part::Main {
         let node = new["spec"]["nodeName"].as_str().unwrap_or_default().to_owned();
@@ -215,5 +215,9 @@ fn settle(store: &Store, change: Change<'_>, new: &mut Value, old: &Value) -> Re
         Part::Status => validation::validate_status(resource, new, old),
         _ => Ok(()),
     };
-    checked.map_err(|causes| ApiError::invalid(resource.storage_resource().group, resource.kind, name, &causes))
+    checked.map_err(|causes| ApiError::invalid(resource.storage_resource().group, resource.kind, name, &causes))?;
+    if part == Part::Main {
+        admission::check_update(store, resource, new, old)?;
+    }
+    Ok(())
 }

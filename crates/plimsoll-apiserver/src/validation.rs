@@ -1,7 +1,7 @@
 //! What kube-apiserver 1.36 refuses with 422, for the kinds a scheduler and its users write, in its words.
 //!
-//! Metadata of every kind is checked; specs are checked for pods and pod templates, nodes, priority classes, leases and
-//! workload selectors. What is not checked is admitted: `docs/embedded-api-server.md` says so.
+//! Metadata of every kind is checked; specs are checked for pods and pod templates, nodes, volumes and claims and the kinds
+//! of `storage.k8s.io`, priority classes, leases and workload selectors. What is not checked is admitted: `docs/embedded-api-server.md` says so.
 
 mod affinity;
 mod container;
@@ -11,6 +11,8 @@ mod name;
 mod node;
 mod pod;
 mod pod_update;
+mod storage;
+mod volume;
 
 use serde_json::{Map, Value, json};
 
@@ -36,6 +38,9 @@ pub fn validate(res: &Resource, obj: &Value, old: Option<&Value>) -> Result<(), 
             Some(old) => pod_update::check(obj, old, &mut causes),
         },
         ("", "Node") => node::check(obj, old, &mut causes),
+        ("", "PersistentVolume") => volume::check_volume(obj, old, &mut causes),
+        ("", "PersistentVolumeClaim") => volume::check_claim(obj, old, &mut causes),
+        ("storage.k8s.io", kind) => storage::check(kind, obj, old, &mut causes),
         ("" | "events.k8s.io", "Event") => event::check(res, obj, old, &mut causes),
         ("", "ReplicationController") | ("apps" | "batch", _) => workload(res, obj, old, &mut causes),
         ("scheduling.k8s.io", "PriorityClass") => priority_class(obj, old, &mut causes),
@@ -66,6 +71,7 @@ pub fn undecodable(res: &Resource, obj: &Value) -> Option<String> {
     let wrong = match (res.group, res.kind) {
         ("", "Pod") => container::undecodable(obj.get("spec")?),
         ("", "Node") => node::undecodable(obj.get("status")?),
+        ("", "PersistentVolume" | "PersistentVolumeClaim") => volume::undecodable(obj),
         _ => None,
     }?;
     let (kind, version) = (res.kind, res.api_version());

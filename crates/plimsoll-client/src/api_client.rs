@@ -19,6 +19,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// Metadata of a list's objects, or the objects from a server that does not part them.
 const METADATA: HeaderValue =
     HeaderValue::from_static("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json");
+const MERGE: HeaderValue = HeaderValue::from_static("application/merge-patch+json");
 const STRATEGIC_MERGE: HeaderValue = HeaderValue::from_static("application/strategic-merge-patch+json");
 /// As long as kube-apiserver itself works on a request that names no time-out.
 const DEFAULT_REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -318,6 +319,11 @@ pub(crate) fn put(path_and_query: &str, body: Vec<u8>) -> Write {
 /// A request that deletes.
 pub(crate) fn delete(path_and_query: &str, body: Vec<u8>) -> Write {
     Write(request(Method::DELETE, path_and_query, body.into(), Some(JSON)))
+}
+
+/// A merge patch.
+pub(crate) fn merge_patch(path_and_query: &str, body: Vec<u8>) -> Write {
+    Write(request(Method::PATCH, path_and_query, body.into(), Some(MERGE)))
 }
 
 /// A strategic merge patch.

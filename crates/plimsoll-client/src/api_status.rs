@@ -31,10 +31,7 @@ impl ApiStatus {
     /// Reads the body of a refusal; a body that is no Status becomes the message, cut to a length fit for a log.
     pub(crate) fn decode(status: StatusCode, body: &[u8]) -> Self {
         const LOGGED: usize = 256;
-        let decoded = serde_json::from_slice::<Self>(body)
-            .ok()
-            .filter(|decoded| !decoded.message.is_empty());
-        let mut decoded = decoded.unwrap_or_else(|| {
+        let mut decoded = Self::read(body).unwrap_or_else(|| {
             let text = String::from_utf8_lossy(body.get(..LOGGED).unwrap_or(body));
             Self {
                 message: text.trim().to_owned(),
@@ -46,6 +43,12 @@ impl ApiStatus {
             decoded.message = status.to_string();
         }
         decoded
+    }
+
+    /// Reads a body that is a Status and says something.
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+        let decoded = serde_json::from_slice::<Self>(body).ok()?;
+        (!decoded.message.is_empty()).then_some(decoded)
     }
 
     /// What a cause of this kind says, if one is named.

@@ -20,6 +20,7 @@ mod pulse;
 mod rate_limit;
 mod removal;
 mod term_token;
+mod volume_write;
 mod watch;
 mod wire;
 mod write;
@@ -40,8 +41,11 @@ pub use pulse::{Pulse, WatchPulse};
 pub use rate_limit::RateLimit;
 pub use removal::RemovalReply;
 pub use term_token::{TermToken, WriteUnderWay};
+pub use volume_write::VolumeReply;
 pub use watch::{
-    DisruptionBudgets, Namespaces, Nodes, Pods, RawDemand, RawPolicies, ReplicaSets, ReplicationControllers, Services,
-    StatefulSets, UndecodableObject, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_list, watch_lease,
+    CsiDrivers, CsiNodes, CsiStorageCapacities, DisruptionBudgets, Namespaces, Nodes, PersistentVolumeClaims,
+    PersistentVolumes, Pods, RawDemand, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets,
+    StorageClasses, UndecodableObject, VolumeAttachments, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_list,
+    watch_lease,
 };
 pub use write::{BindReply, ConditionPatch, NominationPatch, PatchReply, PodRead, PodStatusPatch};

@@ -27,8 +27,9 @@ pub(crate) mod stream;
 mod wire;
 
 pub use kind::{
-    DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
-    WatchedKind,
+    CsiDrivers, CsiNodes, CsiStorageCapacities, DisruptionBudgets, Namespaces, Nodes, PersistentVolumeClaims,
+    PersistentVolumes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, StorageClasses,
+    VolumeAttachments, WatchedKind,
 };
 pub use lease::watch_lease;
 pub use raw_policies::{RawDemand, RawPolicies};

@@ -8,10 +8,12 @@ use std::time::Duration;
 use plimsoll_apiserver::resource::find_plural;
 use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock};
 use plimsoll_client::{
-    ApiClient, BindReply, ConditionPatch, EventRecord, EventReply, EventSeries, EventType, EventWriter, LeaseClient,
-    LeaseRecord, LeaseReply, Namespaces, Nodes, NominationPatch, ObjectReference, PatchReply, PodRead, PodStatusPatch,
-    Pods, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets, TermToken, VirtualClock, Watch,
-    WatchBatch, WatchEvent, WatchedKind, consistent_account, consistent_version, force_progress, watch_lease,
+    ApiClient, BindReply, ConditionPatch, CsiDrivers, CsiNodes, CsiStorageCapacities, EventRecord, EventReply,
+    EventSeries, EventType, EventWriter, LeaseClient, LeaseRecord, LeaseReply, Namespaces, Nodes, NominationPatch,
+    ObjectReference, PatchReply, PersistentVolumeClaims, PersistentVolumes, PodRead, PodStatusPatch, Pods, RawPolicies,
+    ReplicaSets, ReplicationControllers, Services, StatefulSets, StorageClasses, TermToken, VirtualClock,
+    VolumeAttachments, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_account, consistent_version,
+    force_progress, watch_lease,
 };
 use plimsoll_model::{Moment, ObjectName, Pod, Timestamp, Uid};
 use rand_chacha::ChaCha8Rng;
@@ -424,4 +426,80 @@ async fn every_watched_kind_is_listed() {
     assert_eq!(first_list::<StatefulSets>(&client).await, ["default/statefulsets"]);
     assert_eq!(first_list::<Nodes>(&client).await, ["n1"]);
     assert!(first_list::<Namespaces>(&client).await.contains(&"default".to_owned()));
+}
+
+/// One object of each kind of storage, named after its plural.
+fn create_storage(server: &ApiServer) {
+    let spec = |spec: serde_json::Value| json!({ "spec": spec });
+    let room = json!({"storage": "1Gi"});
+    let driver = "disk.example.com";
+    let objects = [
+        ("storageclasses", "", json!({ "provisioner": driver })),
+        ("csidrivers", "", spec(json!({}))),
+        (
+            "csinodes",
+            "",
+            spec(json!({"drivers": [{"name": driver, "nodeID": "n"}]})),
+        ),
+        ("csistoragecapacities", "default", json!({"storageClassName": "fast"})),
+        (
+            "volumeattachments",
+            "",
+            spec(json!({"attacher": driver, "nodeName": "n", "source": {"persistentVolumeName": "v"}})),
+        ),
+        (
+            "persistentvolumes",
+            "",
+            spec(
+                json!({"capacity": room, "accessModes": ["ReadWriteOnce"], "csi": {"driver": driver, "volumeHandle": "h"}}),
+            ),
+        ),
+        (
+            "persistentvolumeclaims",
+            "default",
+            spec(json!({"resources": {"requests": room}, "accessModes": ["ReadWriteOnce"]})),
+        ),
+    ];
+    for (plural, namespace, mut object) in objects {
+        object["metadata"] = json!({ "name": plural, "namespace": namespace });
+        server
+            .create(find_plural(plural).unwrap(), namespace, object)
+            .unwrap_or_else(|error| panic!("{plural}: {error:?}"));
+    }
+}
+
+async fn listed_and_accounted<K: WatchedKind>(client: &ApiClient) -> Vec<String> {
+    let account = consistent_account::<K>(client).await.unwrap();
+    let names = first_list::<K>(client).await;
+    assert_eq!(account.count, names.len(), "{}", K::NAME);
+    names
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_kind_of_storage_is_listed_and_accounted_for() {
+    let (server, client) = server();
+    create_storage(&server);
+    let cluster_wide = [
+        listed_and_accounted::<StorageClasses>(&client).await,
+        listed_and_accounted::<CsiDrivers>(&client).await,
+        listed_and_accounted::<CsiNodes>(&client).await,
+        listed_and_accounted::<VolumeAttachments>(&client).await,
+        listed_and_accounted::<PersistentVolumes>(&client).await,
+    ];
+    let expected = [
+        "storageclasses",
+        "csidrivers",
+        "csinodes",
+        "volumeattachments",
+        "persistentvolumes",
+    ];
+    assert_eq!(cluster_wide.concat(), expected);
+    let namespaced = [
+        listed_and_accounted::<CsiStorageCapacities>(&client).await,
+        listed_and_accounted::<PersistentVolumeClaims>(&client).await,
+    ];
+    assert_eq!(
+        namespaced.concat(),
+        ["default/csistoragecapacities", "default/persistentvolumeclaims"]
+    );
 }

@@ -2,8 +2,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_framework::{EffectReply, Extender, PermitVerdict, Profile, WaitingPods};
+use plimsoll_framework::{EffectReply, Extender, PermitVerdict, PreBindInput, Profile, WaitingPods};
 use plimsoll_model::columns::Columns;
+use plimsoll_model::storage::VolumeWritten;
 use plimsoll_model::{Change, Delta, Moment, Node, Pod, Seq, Uid};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
@@ -17,6 +18,7 @@ use crate::nominations::Nominations;
 use crate::plan::Plans;
 use crate::preemption::Memory;
 use crate::record::Records;
+use crate::waits::Waits;
 use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
 
 mod adopting;
@@ -27,8 +29,10 @@ mod extending;
 mod membership;
 mod permitting;
 mod post_filtering;
+mod pre_binding;
 mod preempting;
 mod reconfigure;
+mod reservations;
 mod sampling;
 mod settling;
 mod trial;
@@ -42,6 +46,8 @@ pub struct Engine {
     ledger: Ledger,
     nominations: Nominations,
     records: Records,
+    /// Which of them wait for which objects before they can be bound.
+    waits: Waits,
     memory: Memory,
     adoptions: Adoptions,
     ties: ChaCha8Rng,
@@ -69,6 +75,7 @@ enum Held {
     Change(Change),
     Recount(Uid),
     Notice(Notice),
+    Step(ClaimId, PreBindInput),
     Plans(Plans, Seq),
 }
 
@@ -91,6 +98,7 @@ impl Engine {
             ledger: Ledger::default(),
             nominations: Nominations::default(),
             records: Records::default(),
+            waits: Waits::default(),
             memory: Memory::default(),
             adoptions: Adoptions::default(),
             ties: ChaCha8Rng::seed_from_u64(seed),
@@ -177,6 +185,12 @@ impl Engine {
         self.heed_verdicts(now, out);
     }
 
+    /// Takes in what became of a write to an object of storage. While a cycle waits for an effect it is held back.
+    pub fn volume_written(&mut self, claim: ClaimId, written: VolumeWritten, now: Moment, out: &mut Vec<Notice>) {
+        self.on_volume_written(claim, written, now, out);
+        self.heed_verdicts(now, out);
+    }
+
     /// Looks after deadlines that have passed: permits time out, requests are repeated.
     pub fn tick(&mut self, now: Moment, out: &mut Vec<Notice>) {
         for id in self.records.take_due(now) {
@@ -210,6 +224,7 @@ impl Engine {
                 unreserve(&mut record, &mut self.verdicts);
             }
         }
+        self.waits = Waits::default();
         self.adoptions.end_all();
         self.waiting = WaitingPods::new();
         self.verdicts.clear();
@@ -258,6 +273,7 @@ impl Engine {
                 Held::Change(change) => self.absorb(&change, now, out),
                 Held::Recount(uid) => self.ledger.recount(&uid),
                 Held::Notice(notice) => out.push(notice),
+                Held::Step(id, input) => self.step_held(id, input, now, out),
                 Held::Plans(plans, seq) => self.switch(plans, seq, out),
             }
         }
@@ -285,6 +301,7 @@ impl Engine {
         }
         self.tell_unmatched(out);
         self.applied = change.seq;
+        self.wake_pre_bind(&change.delta, now, out);
     }
 
     fn on_node(&mut self, node: &Arc<Node>) {

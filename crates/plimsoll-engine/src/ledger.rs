@@ -5,7 +5,7 @@ use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use plimsoll_model::columns::{Columns, NodeIndex};
-use plimsoll_model::storage::{StorageKind, StorageObject};
+use plimsoll_model::storage::{StorageKind, StorageObject, VolumeReservation};
 use plimsoll_model::{
     DisruptionBudget, Footprint, Namespace, Node, ObjectName, Pod, Uid, WorkloadKind, WorkloadSelector,
 };
@@ -15,8 +15,9 @@ use crate::node_order::NodeOrder;
 
 /// Who counts where: the objects as the stream told them, what claims hold, and the columns that follow from both.
 ///
-/// A pod counts on the node that the watch shows; while it shows none, on the node that its claim holds; else nowhere.
-/// `recount` is the only writer of pods into the columns, so a pod never counts twice.
+/// A pod counts on the node that the watch shows; while it shows none, on the node that its claim holds; else nowhere. Volumes
+/// are reserved for it while its claim holds them. `recount` is the only writer of pods and reservations into the columns, so
+/// that a pod never counts twice, and nothing stays reserved when a claim is over.
 #[derive(Default)]
 pub(crate) struct Ledger {
     nodes: BTreeMap<CompactString, Arc<Node>>,
@@ -37,12 +38,15 @@ struct Entry {
     pod: Option<Arc<Pod>>,
     hold: Option<Hold>,
     counted: Option<Place>,
+    /// What the columns hold for it.
+    reserved: Option<Arc<VolumeReservation>>,
 }
 
 struct Hold {
     claim: ClaimId,
     pod: Arc<Pod>,
     place: Place,
+    volumes: Option<Arc<VolumeReservation>>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -95,6 +99,21 @@ impl Ledger {
             .collect();
         waiting.sort_unstable_by(|a, b| a.uid.cmp(&b.uid));
         waiting
+    }
+
+    /// Whether the pod's claim holds volumes.
+    pub(crate) fn holds_volumes(&self, uid: &Uid) -> bool {
+        let hold = self.pods.get(uid).and_then(|entry| entry.hold.as_ref());
+        hold.is_some_and(|hold| hold.volumes.is_some())
+    }
+
+    /// The volumes that the pod's claim holds.
+    pub(crate) fn reserved_volumes(&self, uid: &Uid) -> impl Iterator<Item = &CompactString> {
+        let hold = self.pods.get(uid).and_then(|entry| entry.hold.as_ref());
+        let volumes = hold.and_then(|hold| hold.volumes.as_deref());
+        volumes
+            .into_iter()
+            .flat_map(|volumes| volumes.volumes.iter().map(|(volume, _)| volume))
     }
 
     pub(crate) fn claim_of(&self, uid: &Uid) -> Option<ClaimId> {
@@ -216,7 +235,21 @@ impl Ledger {
                 node,
                 footprint: Arc::new(Footprint::of(pod)),
             },
+            volumes: None,
         });
+    }
+
+    /// Lets the pod's claim hold volumes too; they are reserved only after `recount`. Another claim starts without any.
+    pub(crate) fn reserve_volumes(&mut self, uid: &Uid, reservation: VolumeReservation) {
+        let Some(hold) = self.pods.get_mut(uid).and_then(|entry| entry.hold.as_mut()) else {
+            return;
+        };
+        let mut volumes = reservation;
+        if let Some(before) = hold.volumes.take().map(Arc::unwrap_or_clone) {
+            volumes.volumes.splice(..0, before.volumes);
+            volumes.provisioned.splice(..0, before.provisioned);
+        }
+        hold.volumes = (!volumes.is_empty()).then(|| Arc::new(volumes));
     }
 
     /// The claim holds no room any more; it counts until `recount`.
@@ -249,9 +282,28 @@ impl Ledger {
             }
             entry.counted = place;
         }
+        let volumes = entry.hold.as_ref().and_then(|hold| hold.volumes.clone());
+        if volumes != entry.reserved {
+            if entry.reserved.is_some() {
+                self.columns.unreserve_volumes(uid);
+            }
+            if let Some(volumes) = &volumes {
+                self.columns.reserve_volumes(uid, volumes);
+            }
+            entry.reserved = volumes;
+        }
         if entry.pod.is_none() && entry.hold.is_none() {
             self.pods.remove(uid);
         }
+    }
+
+    /// Reserves for the pod what its claim holds, and nothing else, whatever the columns hold for it.
+    pub(crate) fn settle_reservation(&mut self, uid: &Uid) {
+        self.columns.unreserve_volumes(uid);
+        if let Some(entry) = self.pods.get_mut(uid) {
+            entry.reserved = None;
+        }
+        self.recount(uid);
     }
 
     /// Makes the columns anew from objects and holds, whatever was in them.
@@ -277,6 +329,7 @@ impl Ledger {
         for uid in uids {
             if let Some(entry) = self.pods.get_mut(&uid) {
                 entry.counted = None;
+                entry.reserved = None;
             }
             self.recount(&uid);
         }

@@ -27,6 +27,7 @@ mod record;
 mod report;
 mod sampling;
 mod trial;
+mod waits;
 
 pub use claim::{Claim, ClaimId, ClaimInput, ClaimState, Ending, ReadResult};
 pub use diagnosis::{Diagnosis, Failure, FailureReason};

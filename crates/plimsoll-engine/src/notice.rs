@@ -2,7 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use compact_str::CompactString;
-use plimsoll_framework::{Code, Effect, Extender};
+use plimsoll_framework::{Code, Effect, Extender, VolumeStage};
+use plimsoll_model::storage::VolumeWrite;
 use plimsoll_model::{Moment, Pod, Uid};
 
 use crate::{ClaimId, Failure};
@@ -61,6 +62,23 @@ pub enum Notice {
         node: CompactString,
         /// What to do.
         effect: Effect,
+    },
+    /// Make this write to an object of storage, which must be done before the pod is bound, and answer exactly once with
+    /// [`Engine::volume_written`](crate::Engine::volume_written).
+    WriteVolume {
+        /// To be given with the answer.
+        claim: ClaimId,
+        /// The pod.
+        pod: Arc<Pod>,
+        /// What to write.
+        write: VolumeWrite,
+    },
+    /// So often something has failed inside with volumes.
+    VolumeErrors {
+        /// At which stage.
+        stage: VolumeStage,
+        /// How often.
+        count: u32,
     },
     /// Write the chosen node to the pod's `status.nominatedNodeName`: binding will take a while.
     Expect {

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use plimsoll_framework::{CycleState, Extender, PermitWait};
+use plimsoll_framework::{CycleState, Extender, PermitWait, PreBind};
 use plimsoll_model::{Moment, Seq};
 use smallvec::SmallVec;
 
@@ -14,9 +14,9 @@ pub(crate) struct Record {
     pub(crate) plan: Arc<Plan>,
     pub(crate) state: CycleState,
     pub(crate) permits: SmallVec<[PermitWait; 1]>,
-    /// The pre-bind plugin to ask next; the one before it is at work while `pre_bind_under_way`.
+    /// The pre-bind plugin to ask next; the one before it may be at work.
     pub(crate) next_pre_bind: usize,
-    pub(crate) pre_bind_under_way: bool,
+    pub(crate) pre_bind: PreBindWork,
     /// Whether the chosen node has been announced.
     pub(crate) expected: bool,
     pub(crate) bind_plugin: &'static str,
@@ -38,7 +38,7 @@ impl Record {
             state,
             permits: SmallVec::new(),
             next_pre_bind: 0,
-            pre_bind_under_way: false,
+            pre_bind: PreBindWork::None,
             expected: false,
             bind_plugin: "",
             binder: None,
@@ -51,10 +51,35 @@ impl Record {
         }
     }
 
+    /// The pre-bind plugin that is at work, or was last.
+    pub(crate) fn pre_bind_plugin(&self) -> Option<&Arc<dyn PreBind>> {
+        let at = self.next_pre_bind.checked_sub(1)?;
+        self.plan.profile.pre_bind.get(at)
+    }
+
     fn deadline(&self) -> Option<Moment> {
         let permit = self.permits.iter().map(|wait| wait.until).min();
-        permit.or_else(|| self.claim.state().deadline())
+        let pre_bind = match self.pre_bind {
+            PreBindWork::Waiting { until } => Some(until),
+            _ => None,
+        };
+        permit.or(pre_bind).or_else(|| self.claim.state().deadline())
     }
+}
+
+/// What the pre-bind plugin of a claim is at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PreBindWork {
+    /// None is at work.
+    None,
+    /// Somebody performs its effect.
+    Effect,
+    /// Its next step comes after the cycle that runs.
+    Held,
+    /// Somebody makes its write.
+    Writing,
+    /// It waits for something to change, and until then.
+    Waiting { until: Moment },
 }
 
 /// All claims, and which of them want to be looked at when.

@@ -1,9 +1,11 @@
 use std::any::{Any, TypeId};
+use std::cell::Cell;
 use std::fmt;
 
 use plimsoll_model::Uid;
+use plimsoll_model::storage::VolumeReservation;
 
-use crate::{PermitDecision, PermitVerdict};
+use crate::{PermitDecision, PermitVerdict, VolumeStage};
 
 /// What plugins remember between the extension points of one cycle, one value per type.
 ///
@@ -13,6 +15,9 @@ pub struct CycleState {
     entries: Vec<(TypeId, Box<dyn Any + Send>)>,
     permit_verdicts: Vec<PermitVerdict>,
     to_activate: Vec<Uid>,
+    reservation: Option<VolumeReservation>,
+    /// Filters note theirs too, and only look at the state.
+    volume_errors: Cell<[u32; VolumeStage::ALL.len()]>,
 }
 
 impl CycleState {
@@ -78,6 +83,38 @@ impl CycleState {
     pub fn take_pods_to_activate(&mut self) -> Vec<Uid> {
         std::mem::take(&mut self.to_activate)
     }
+
+    /// Holds volumes and claims for the pod: said during [`Reserve::reserve`](crate::Reserve::reserve), once it is over they
+    /// are in the columns. They are let go with the pod's claim on the node, however that ends; no plugin need take them back.
+    /// What is said again during one cycle adds to it.
+    pub fn reserve_volumes(&mut self, reservation: VolumeReservation) {
+        match &mut self.reservation {
+            Some(before) => {
+                before.volumes.extend(reservation.volumes);
+                before.provisioned.extend(reservation.provisioned);
+            }
+            None => self.reservation = Some(reservation),
+        }
+    }
+
+    /// Takes the volumes that are to be held.
+    pub fn take_reservation(&mut self) -> Option<VolumeReservation> {
+        self.reservation.take()
+    }
+
+    /// Something failed inside with volumes, at this stage: a metric counts it.
+    pub fn note_volume_error(&self, stage: VolumeStage) {
+        let mut errors = self.volume_errors.get();
+        errors[stage as usize] += 1;
+        self.volume_errors.set(errors);
+    }
+
+    /// Takes how often that has happened, by stage; stages without an error are left out.
+    pub fn take_volume_errors(&self) -> impl Iterator<Item = (VolumeStage, u32)> + use<> {
+        let errors = self.volume_errors.take();
+        let counted = VolumeStage::ALL.into_iter().zip(errors);
+        counted.filter(|(_, errors)| *errors > 0)
+    }
 }
 
 impl fmt::Debug for CycleState {
@@ -86,12 +123,16 @@ impl fmt::Debug for CycleState {
             .field("entries", &self.entries.len())
             .field("permit_verdicts", &self.permit_verdicts)
             .field("to_activate", &self.to_activate)
+            .field("reservation", &self.reservation)
+            .field("volume_errors", &self.volume_errors)
             .finish()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::ObjectName;
+
     use super::*;
 
     #[test]
@@ -113,5 +154,33 @@ mod tests {
         }
         assert_eq!(state.take_pods_to_activate(), [Uid::from("a"), Uid::from("b")]);
         assert_eq!(state.take_pods_to_activate(), []);
+    }
+
+    #[test]
+    fn volumes_to_reserve_add_up_until_they_are_taken() {
+        let one = |volume: &str| VolumeReservation {
+            volumes: vec![(volume.into(), ObjectName::new("default", volume))],
+            provisioned: Vec::new(),
+            node: "n1".into(),
+        };
+        let mut state = CycleState::new();
+        assert_eq!(state.take_reservation(), None);
+        state.reserve_volumes(one("a"));
+        state.reserve_volumes(one("b"));
+        let mut both = one("a");
+        both.volumes.extend(one("b").volumes);
+        assert_eq!(state.take_reservation(), Some(both));
+        assert_eq!(state.take_reservation(), None);
+    }
+
+    #[test]
+    fn volume_errors_are_counted_by_stage_and_taken_once() {
+        let state = CycleState::new();
+        for stage in [VolumeStage::Bind, VolumeStage::Predicate, VolumeStage::Bind] {
+            state.note_volume_error(stage);
+        }
+        let taken: Vec<_> = state.take_volume_errors().collect();
+        assert_eq!(taken, [(VolumeStage::Predicate, 1), (VolumeStage::Bind, 2)]);
+        assert_eq!(state.take_volume_errors().count(), 0);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use compact_str::CompactString;
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
+use plimsoll_model::storage::{VolumeWrite, VolumeWritten};
 use plimsoll_model::{Moment, Pod};
 use smallvec::SmallVec;
 
@@ -293,12 +294,58 @@ pub enum PreBindOutcome {
     Skip,
     /// This I/O must be done first; its failure fails the attempt. The pod is parked meanwhile and holds no worker.
     Needs(EffectRequest),
+    /// Writes to objects of storage, and waiting for what others make of them: [`PreBind::step`] says what comes first.
+    Steps,
+}
+
+/// What [`PreBind::step`] hears.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PreBindInput {
+    /// The first step.
+    Begin,
+    /// What became of the write that the last step asked for.
+    Written(VolumeWritten),
+    /// While it waited one of these has changed: the pod, its node or what CSI drivers say of that, a claim of the pod, or a
+    /// volume that is or was made over to one or reserved for one. It may have nothing to do with what is waited for.
+    Changed,
+    /// The time until which it was to wait has come.
+    Due,
+}
+
+/// What a pre-bind plugin wants next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PreBindStep {
+    /// Nothing: its work is done.
+    Done,
+    /// Make this write; [`PreBindInput::Written`] says what became of it, and nothing else comes before. One at a time, so
+    /// that one that fails ends what comes after it.
+    Write(VolumeWrite),
+    /// Ask again when something has changed, or at this time at the latest. However many pods wait, they hold no worker.
+    Wait {
+        /// The latest time, by which the plugin most likely gives up.
+        until: Moment,
+    },
+    /// The attempt has failed with this text, to which `running PreBind plugin …` is added.
+    Fail(String),
 }
 
 /// Work that must be done outside before a pod can be bound.
 pub trait PreBind: Plugin {
     /// What has to be done for the pod on `node`.
     fn pre_bind(&self, pod: &Pod, state: &CycleState, node: &str) -> PreBindOutcome;
+
+    /// The next step of a plugin that has answered [`PreBindOutcome::Steps`]. It sees the columns as they are between two
+    /// cycles, so up to any change that it is told of. Not called any more once the claim is over, whatever ended it: what the
+    /// last write does then nobody hears of here.
+    fn step(
+        &self,
+        _cycle: CycleContext<'_>,
+        _state: &mut CycleState,
+        _node: &str,
+        _input: PreBindInput,
+    ) -> PreBindStep {
+        PreBindStep::Done
+    }
 }
 
 /// How a bind plugin binds.

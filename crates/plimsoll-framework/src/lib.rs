@@ -22,6 +22,7 @@ mod queueing_hint;
 mod registry;
 mod status;
 mod verdicts;
+mod volume_stage;
 mod waiting;
 
 pub use plimsoll_config::{MatchRule, shortened};
@@ -35,8 +36,9 @@ pub use extender::{
 };
 pub use extension::{
     Adopt, Bind, BindAction, CycleContext, EffectFilter, Extensions, Filter, GateStatus, Normalize, Permit,
-    PermitOutcome, Plugin, PodsSeen, PostBind, PreBind, PreBindOutcome, PreEnqueue, PreFilter, PreFilterOutcome,
-    PreScore, PreScoreOutcome, Prepare, QueueOrder, QueueSort, Reasons, Reserve, Restriction, Score,
+    PermitOutcome, Plugin, PodsSeen, PostBind, PreBind, PreBindInput, PreBindOutcome, PreBindStep, PreEnqueue,
+    PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, Prepare, QueueOrder, QueueSort, Reasons, Reserve,
+    Restriction, Score,
 };
 pub use guard::guarded;
 pub use object_change::ObjectChange;
@@ -49,6 +51,7 @@ pub use queueing_hint::{EnqueueExtensions, EventObjects, PluginEvents, QueueingH
 pub use registry::{Construction, PluginConstructor, Registry};
 pub use status::{Code, Status};
 pub use verdicts::{FilterPass, ReasonCode, Resolvability, Verdict, Verdicts};
+pub use volume_stage::VolumeStage;
 pub use waiting::{PermitDecision, PermitVerdict, PermitWait, WaitingPod, WaitingPods};
 
 /// Highest score a plugin may give a node after normalising.

@@ -9,7 +9,11 @@ use foldhash::fast::FixedState;
 
 use crate::{Allocatable, AvoidedController, Footprint, HostPort, Labels, Node, Taint};
 
+mod attachable;
+mod attachments;
+mod claim_uses;
 mod counts;
+mod disks;
 mod domain_counts;
 mod image_columns;
 mod label_columns;
@@ -29,8 +33,11 @@ mod storage;
 mod sum_column;
 #[cfg(test)]
 mod tests;
+mod volume_columns;
 mod workload_selectors;
 
+pub use attachable::{AttachableVolume, VolumeHandle};
+pub use attachments::AttachColumn;
 pub use domain_counts::DomainCounts;
 pub use image_columns::ImageColumn;
 pub use label_columns::{LabelColumn, ValueId};
@@ -39,7 +46,7 @@ pub use node_set::{Iter, NodeIndex, NodeSet};
 pub use pod_queries::{PodCounts, QueryId};
 pub use pod_terms::MatchingTerm;
 pub use resource_columns::ScalarColumn;
-pub use storage::Storage;
+pub use storage::{BySize, MigratedTopology, Reach, Room, Storage, TopologyId};
 
 use domain_counts::Spot;
 use image_columns::ImageColumns;
@@ -49,6 +56,7 @@ use pod_columns::PodColumns;
 use port_columns::PortColumns;
 use resource_columns::ResourceColumns;
 use rows::Rows;
+use volume_columns::VolumeColumns;
 use workload_selectors::WorkloadSelectors;
 
 /// Hashed with a fixed seed, so that one sequence of changes always gives the same columns.
@@ -77,6 +85,7 @@ pub struct Columns {
     pods: PodColumns,
     workloads: WorkloadSelectors,
     storage: Storage,
+    volumes: VolumeColumns,
 }
 
 // === Changes ===
@@ -100,14 +109,18 @@ impl Columns {
         } else {
             self.unschedulable.remove(row)
         };
+        let relabelled = self.relabel(row, &node.labels);
+        if is_new || relabelled {
+            self.storage.note_node(row);
+        }
         let changed = [
             is_new,
             schedulability_changed,
+            relabelled,
             self.resources.set_allocatable(row, &node.status.allocatable),
             self.taints.set(row, &node.spec.taints),
             self.features.set(row, &node.status.declared_features),
             self.avoided.set(row, &node.avoided_controllers),
-            self.relabel(row, &node.labels),
             self.images.set(row, &node.status.images),
         ];
         if changed.contains(&true) {
@@ -121,6 +134,7 @@ impl Columns {
             return;
         };
         self.relabel(row, &Labels::default());
+        self.storage.note_node(row);
         self.nodes.remove(row);
         self.node_count -= 1;
         if self.has_pods(row) {
@@ -145,6 +159,9 @@ impl Columns {
         }
         let (pods, spot) = self.pods_at(row);
         pods.add_pod(&spot, &footprint.class);
+        if let Some(volumes) = &footprint.volumes {
+            self.volumes.add_pod(row, volumes, &self.storage);
+        }
         self.touch(row);
     }
 
@@ -160,6 +177,9 @@ impl Columns {
         }
         let (pods, spot) = self.pods_at(row);
         pods.remove_pod(&spot, &footprint.class);
+        if let Some(volumes) = &footprint.volumes {
+            self.volumes.remove_pod(row, volumes);
+        }
         self.touch(row);
         self.release_if_empty(row);
     }
@@ -188,7 +208,11 @@ impl Columns {
     }
 
     fn claim(&mut self, name: &str) -> NodeIndex {
+        if let Some(row) = self.rows.index_of(name) {
+            return row;
+        }
         let row = self.rows.claim(name);
+        self.volumes.attachments.enter(row, name, &self.storage, &self.rows);
         let capacity = self.rows.capacity();
         if self.changed_at.len() < capacity {
             self.changed_at.resize(capacity, 0);
@@ -202,6 +226,7 @@ impl Columns {
 
     fn release_if_empty(&mut self, row: NodeIndex) {
         if !self.nodes.contains(row) && !self.has_pods(row) {
+            self.volumes.attachments.leave(row, self.rows.name(row));
             self.rows.release(row);
         }
     }

@@ -2,12 +2,17 @@ use compact_str::CompactString;
 use serde::de::{DeserializeOwned, Deserializer};
 use serde::{Deserialize, de};
 
+use crate::storage::{
+    CsiDriver, CsiNode, CsiStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass, StorageKind,
+    VolumeAttachment,
+};
 use crate::{DisruptionBudget, Namespace, Node, ObjectName, Pod, ResourceVersion, Uid, WorkloadKind, WorkloadSelector};
 
 mod disruption_budget;
 mod namespace;
 mod node;
 mod pod;
+mod storage;
 #[cfg(test)]
 mod tests;
 mod workload_selector;
@@ -73,6 +78,42 @@ pub fn decode_workload_selector(kind: WorkloadKind, json: &[u8]) -> Result<Workl
 /// Reads a pod disruption budget of `policy/v1` from JSON; its selector need not be valid.
 pub fn decode_disruption_budget(json: &[u8]) -> Result<DisruptionBudget, DecodeError> {
     decode("pod disruption budget", json)
+}
+
+/// Reads a `PersistentVolume` from JSON. An access mode or phase that no API server writes is taken as the type says, a
+/// volume mode for a file system.
+pub fn decode_persistent_volume(json: &[u8]) -> Result<PersistentVolume, DecodeError> {
+    decode(StorageKind::PersistentVolume.as_str(), json)
+}
+
+/// Reads a `PersistentVolumeClaim` from JSON; its selector need not be valid.
+pub fn decode_persistent_volume_claim(json: &[u8]) -> Result<PersistentVolumeClaim, DecodeError> {
+    decode(StorageKind::PersistentVolumeClaim.as_str(), json)
+}
+
+/// Reads a `StorageClass` from JSON. A binding mode that no API server writes is `Immediate`.
+pub fn decode_storage_class(json: &[u8]) -> Result<StorageClass, DecodeError> {
+    decode(StorageKind::StorageClass.as_str(), json)
+}
+
+/// Reads a `CSIDriver` from JSON.
+pub fn decode_csi_driver(json: &[u8]) -> Result<CsiDriver, DecodeError> {
+    decode(StorageKind::CsiDriver.as_str(), json)
+}
+
+/// Reads a `CSINode` from JSON.
+pub fn decode_csi_node(json: &[u8]) -> Result<CsiNode, DecodeError> {
+    decode(StorageKind::CsiNode.as_str(), json)
+}
+
+/// Reads a `CSIStorageCapacity` from JSON; its topology need not be valid.
+pub fn decode_csi_storage_capacity(json: &[u8]) -> Result<CsiStorageCapacity, DecodeError> {
+    decode(StorageKind::CsiStorageCapacity.as_str(), json)
+}
+
+/// Reads a `VolumeAttachment` from JSON.
+pub fn decode_volume_attachment(json: &[u8]) -> Result<VolumeAttachment, DecodeError> {
+    decode(StorageKind::VolumeAttachment.as_str(), json)
 }
 
 /// Reads only the identity from the JSON of any object.

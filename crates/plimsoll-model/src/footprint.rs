@@ -1,7 +1,9 @@
+use std::sync::Arc;
+
 use smallvec::SmallVec;
 
 use crate::requests::requests_and_non_zero;
-use crate::{Amounts, HostPort, Pod, PodClass, RequestOptions};
+use crate::{Amounts, HostPort, Pod, PodClass, PodVolumes, RequestOptions};
 
 /// What a pod adds to the node it is on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -18,6 +20,8 @@ pub struct Footprint {
     pub priority: i32,
     /// How other pods see it.
     pub class: PodClass,
+    /// Its volumes; none when they matter to no other pod, as it is with most.
+    pub volumes: Option<Arc<PodVolumes>>,
 }
 
 impl Footprint {
@@ -31,6 +35,7 @@ impl Footprint {
             host_ports: pod.host_ports().cloned().collect(),
             priority: pod.priority(),
             class: PodClass::of(pod),
+            volumes: PodVolumes::of(pod).map(Arc::new),
         }
     }
 }

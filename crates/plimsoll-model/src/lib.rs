@@ -24,6 +24,7 @@ mod node;
 mod pod;
 mod pod_class;
 mod pod_pattern;
+mod pod_volumes;
 mod quantity;
 mod raw;
 mod requests;
@@ -40,7 +41,9 @@ mod workload_selector;
 pub use affinity::{Affinity, NodeAffinity, PodAffinity, PodAffinityTerm, PreferredTerm, WeightedPodAffinityTerm};
 pub use change::{Change, Delta, Seq};
 pub use decode::{
-    DecodeError, ObjectMetaHead, decode_disruption_budget, decode_metadata, decode_namespace, decode_node, decode_pod,
+    DecodeError, ObjectMetaHead, decode_csi_driver, decode_csi_node, decode_csi_storage_capacity,
+    decode_disruption_budget, decode_metadata, decode_namespace, decode_node, decode_persistent_volume,
+    decode_persistent_volume_claim, decode_pod, decode_storage_class, decode_volume_attachment,
     decode_workload_selector,
 };
 pub use disruption_budget::DisruptionBudget;
@@ -57,6 +60,7 @@ pub use pod::{
 };
 pub use pod_class::{PodClass, PodTerm, TermKind};
 pub use pod_pattern::{PodPattern, PodQuery};
+pub use pod_volumes::PodVolumes;
 pub use quantity::{ParseQuantityError, Quantity};
 pub use raw::{Raw, RawPolicy};
 pub use requests::{

@@ -5,13 +5,23 @@ use std::sync::Arc;
 
 mod claim;
 mod csi;
+mod csi_translation;
+mod migrated_volume;
+mod reservation;
 mod storage_class;
+mod topology;
 mod volume;
 mod volume_attachment;
 
 pub use claim::{ClaimPhase, ClaimReference, PersistentVolumeClaim};
 pub use csi::{CsiDriver, CsiNode, CsiNodeDriver, CsiStorageCapacity};
+pub use csi_translation::{
+    CsiVolume, InTreePlugin, TranslationError, csi_volume, csi_volume_inline, translated_node_affinity,
+};
+pub use migrated_volume::MigratedVolume;
+pub use reservation::{VolumeReservation, VolumeWrite, VolumeWritten};
 pub use storage_class::{StorageClass, TopologySelectorTerm, VolumeBindingMode};
+pub use topology::Topology;
 pub use volume::{AccessModes, PersistentVolume, VolumeMode, VolumePhase, VolumeSource};
 pub use volume_attachment::VolumeAttachment;
 
@@ -95,6 +105,15 @@ macro_rules! of_each_kind {
     };
 }
 
+/// Whether two objects are equal, whatever their versions.
+macro_rules! same {
+    ($own:expr, $other:expr) => {{
+        let mut own = (**$own).clone();
+        own.resource_version = $other.resource_version;
+        own == **$other
+    }};
+}
+
 impl StorageObject {
     /// Which kind it is of.
     pub fn kind(&self) -> StorageKind {
@@ -122,6 +141,19 @@ impl StorageObject {
     /// Version of this content.
     pub fn resource_version(&self) -> ResourceVersion {
         of_each_kind!(self, object => object.resource_version)
+    }
+
+    /// Whether nothing that is kept differs from another object of the same kind but the version, and the version is for nobody:
+    /// volumes and claims are written with theirs, so that an old one would be refused.
+    pub fn says_the_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::StorageClass(own), Self::StorageClass(other)) => same!(own, other),
+            (Self::CsiDriver(own), Self::CsiDriver(other)) => same!(own, other),
+            (Self::CsiNode(own), Self::CsiNode(other)) => same!(own, other),
+            (Self::CsiStorageCapacity(own), Self::CsiStorageCapacity(other)) => same!(own, other),
+            (Self::VolumeAttachment(own), Self::VolumeAttachment(other)) => same!(own, other),
+            _ => self == other,
+        }
     }
 }
 

@@ -1,13 +1,19 @@
-//! Builders of pods and nodes for tests.
+//! Builders of pods, nodes and storage for tests.
+
+mod storage;
 
 use std::fmt;
 
 use compact_str::CompactString;
 
+pub use self::storage::{
+    AttachmentBuilder, ClaimBuilder, CsiDriverBuilder, CsiNodeBuilder, StorageCapacityBuilder, StorageClassBuilder,
+    VolumeBuilder, attachment, claim, csi_driver, csi_node, storage_capacity, storage_class, volume,
+};
 use crate::{
     Affinity, Allocatable, Container, Effect, HostPort, Labels, Node, NodeAffinity, NodeImage, NodeSelectorTerm,
     NodeSpec, NodeStatus, ObjectName, Pod, PodSpec, PodStatus, PreemptionPolicy, PreferredTerm, Protocol, Quantity,
-    ResourceList, ResourceVersion, Taint, Timestamp, Toleration, Uid,
+    ResourceList, ResourceVersion, Taint, Timestamp, Toleration, Uid, VolumeKind,
 };
 
 /// Begins a pod in namespace `default` with one container and no requests; its UID is `uid-<name>`.
@@ -254,6 +260,17 @@ impl PodBuilder {
         if let Some(container) = self.pod.spec.containers.last_mut() {
             container.ports.push(HostPort::new(protocol, ip, port));
         }
+        self
+    }
+
+    /// Uses a claim of its namespace.
+    pub fn claim(self, claim: &str) -> Self {
+        self.volume(VolumeKind::PersistentVolumeClaim { claim: claim.into() })
+    }
+
+    /// Adds a volume.
+    pub fn volume(mut self, volume: VolumeKind) -> Self {
+        self.pod.spec.volumes.push(volume);
         self
     }
 

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use plimsoll_config::{FeatureGates, PluginArgs, ProfileExtras};
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, PreFilterOutcome, PreScoreOutcome, Resolvability, Verdicts,
+    Construction, CycleContext, CycleState, Extensions, PreFilterOutcome, PreScoreOutcome, Resolvability, Status,
+    Verdicts,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Footprint, Moment, Node, Pod, decode_node, decode_pod};
 
 mod listener;
+mod storage;
 
 pub(crate) use listener::Listener;
 
@@ -125,6 +127,33 @@ impl Cluster {
 
     pub(crate) fn add_pod(&mut self, node: &str, pod: &Pod) {
         self.columns.add_pod(node, &Footprint::of(pod));
+    }
+
+    /// What a plugin's pre-filter says of the pod as a whole, if it turns it away.
+    pub(crate) fn stopped(&self, plugin: &Extensions, pod: &Pod) -> Option<Status> {
+        let cycle = CycleContext {
+            pod,
+            columns: &self.columns,
+            now: Moment::ZERO,
+        };
+        let pre_filter = plugin.pre_filter.as_ref()?;
+        match pre_filter.pre_filter(cycle, &mut CycleState::new()) {
+            PreFilterOutcome::Stop(status) => Some(status),
+            _ => None,
+        }
+    }
+
+    /// Why a plugin's filter fails, if it does.
+    pub(crate) fn failure(&self, plugin: &Extensions, pod: &Pod) -> Option<String> {
+        let cycle = CycleContext {
+            pod,
+            columns: &self.columns,
+            now: Moment::ZERO,
+        };
+        let mut verdicts = Verdicts::default();
+        verdicts.begin(self.columns.nodes(), self.columns.capacity());
+        let filter = plugin.filter.as_ref()?;
+        filter.filter(cycle, &CycleState::new(), &mut verdicts.pass(0)).err()
     }
 
     /// The columns with the counts that a plugin asks for.

@@ -3,6 +3,7 @@
 //! What a plugin decides, its messages and its arithmetic are kube-scheduler 1.36's; each module says where it differs.
 //! Plugins that are not there yet stand in [`not_yet`]: they turn away the pods that need them and say so.
 
+mod broken_line;
 pub mod default_binder;
 pub mod default_preemption;
 pub mod image_locality;
@@ -17,6 +18,7 @@ pub mod node_prefer_avoid_pods;
 pub mod node_resources_balanced_allocation;
 pub mod node_resources_fit;
 pub mod node_unschedulable;
+pub mod node_volume_limits;
 pub mod not_yet;
 mod placed;
 pub mod pod_topology_spread;
@@ -27,12 +29,18 @@ pub mod selector_spread;
 pub mod service_affinity;
 pub mod taint_toleration;
 mod validated;
+pub mod volume_binding;
+mod volume_claims;
+pub mod volume_restrictions;
+pub mod volume_zone;
 mod workload_of_pod;
 
 #[cfg(test)]
 mod columns_equal_objects;
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod volumes_equal_objects;
 
 use plimsoll_framework::Registry;
 
@@ -54,10 +62,14 @@ pub fn registry() -> Registry {
         node_resources_balanced_allocation::NAME,
         node_resources_balanced_allocation::construct,
     );
+    registry.add(volume_restrictions::NAME, |_| Ok(volume_restrictions::extensions()));
+    registry.add(node_volume_limits::NAME, node_volume_limits::construct);
+    registry.add(volume_zone::NAME, |_| Ok(volume_zone::extensions()));
     registry.add(pod_topology_spread::NAME, pod_topology_spread::construct);
     registry.add(node_declared_features::NAME, node_declared_features::construct);
     registry.add(inter_pod_affinity::NAME, inter_pod_affinity::construct);
     registry.add(image_locality::NAME, |_| Ok(image_locality::extensions()));
+    registry.add(volume_binding::NAME, volume_binding::construct);
     registry.add(default_preemption::NAME, default_preemption::construct);
     registry.add(default_binder::NAME, |_| Ok(default_binder::extensions()));
     not_yet::add_to(&mut registry);
@@ -105,6 +117,10 @@ mod tests {
                 "NodeAffinity",
                 "NodePorts",
                 "NodeResourcesFit",
+                "VolumeRestrictions",
+                "NodeVolumeLimits",
+                "VolumeBinding",
+                "VolumeZone",
                 "PodTopologySpread",
                 "InterPodAffinity",
                 "NodeDeclaredFeatures"
@@ -121,6 +137,7 @@ mod tests {
                 ("TaintToleration", 3),
                 ("NodeAffinity", 2),
                 ("NodeResourcesFit", 1),
+                ("VolumeBinding", 1),
                 ("PodTopologySpread", 2),
                 ("InterPodAffinity", 2),
                 ("NodeResourcesBalancedAllocation", 1),
@@ -154,6 +171,8 @@ mod tests {
             [
                 r#"reading "PreFilterNodePorts" from cycleState: not found"#,
                 r#"error reading "PreFilterNodeResourcesFit" from cycleState: not found"#,
+                r#"cannot read "PreFilterVolumeRestrictions" from cycleState"#,
+                "not found",
                 r#"reading "PreFilterPodTopologySpread" from cycleState: not found"#,
                 r#"error reading "PreFilterInterPodAffinity" from cycleState: not found"#,
                 r#"error reading "PreFilterNodeDeclaredFeatures" from cycle-state: not found"#,
@@ -197,7 +216,10 @@ mod tests {
                 "NodePorts",
                 "NodeResourcesFit",
                 "NodeUnschedulable",
-                "TaintToleration"
+                "NodeVolumeLimits",
+                "TaintToleration",
+                "VolumeBinding",
+                "VolumeZone"
             ]
         );
     }

@@ -9,20 +9,10 @@ use plimsoll_framework::{
     Code, CycleContext, CycleState, Extensions, Plugin, PostFilter, PostFilterOutcome, PreFilter, PreFilterOutcome,
     Registry, Rejections, Status,
 };
-use plimsoll_model::{Pod, VolumeKind};
+use plimsoll_model::Pod;
 
 mod registrations;
 
-/// What users read on a pod with persistent volume claims or generic ephemeral volumes. The same from each of the volume
-/// plugins, since which of them is asked first says nothing.
-pub const VOLUME_CLAIMS: &str =
-    "pod has volume claims, and this version of Plimsoll does not place pods with volumes yet (VolumeBinding)";
-/// What users read on a pod that mounts in-tree disks which must not be shared.
-pub const DISKS: &str = "pod has in-tree disks, and this version of Plimsoll does not check conflicts of disks yet \
-                         (VolumeRestrictions)";
-/// What users read on a pod that mounts in-tree volumes which count towards a node's limit.
-pub const LIMITED_VOLUMES: &str = "pod has in-tree volumes, and this version of Plimsoll does not count attached volumes \
-                                   yet (NodeVolumeLimits)";
 /// What users read on a pod with resource claims.
 pub const RESOURCE_CLAIMS: &str =
     "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
@@ -50,35 +40,7 @@ struct Placeholder {
     need: Option<fn(&Pod) -> Option<&'static str>>,
 }
 
-const PLACEHOLDERS: [Placeholder; 8] = [
-    Placeholder {
-        missing: Missing {
-            plugin: "VolumeRestrictions",
-            what: "pods with volume claims or with GCE, EBS, iSCSI or RBD disks are not placed",
-        },
-        need: Some(|pod| volume_claims(pod).or_else(|| disks(pod))),
-    },
-    Placeholder {
-        missing: Missing {
-            plugin: "NodeVolumeLimits",
-            what: "pods with volume claims or with in-tree volumes of cloud providers are not placed",
-        },
-        need: Some(|pod| volume_claims(pod).or_else(|| limited_volumes(pod))),
-    },
-    Placeholder {
-        missing: Missing {
-            plugin: "VolumeBinding",
-            what: "pods with volume claims are not placed",
-        },
-        need: Some(volume_claims),
-    },
-    Placeholder {
-        missing: Missing {
-            plugin: "VolumeZone",
-            what: "pods with volume claims are not placed",
-        },
-        need: Some(volume_claims),
-    },
+const PLACEHOLDERS: [Placeholder; 4] = [
     Placeholder {
         missing: Missing {
             plugin: DYNAMIC_RESOURCES,
@@ -192,40 +154,6 @@ impl PreFilter for NotYet {
     }
 }
 
-fn volume_claims(pod: &Pod) -> Option<&'static str> {
-    let claimed = |volume: &VolumeKind| {
-        matches!(
-            volume,
-            VolumeKind::PersistentVolumeClaim { .. } | VolumeKind::Ephemeral { .. }
-        )
-    };
-    pod.spec.volumes.iter().any(claimed).then_some(VOLUME_CLAIMS)
-}
-
-fn disks(pod: &Pod) -> Option<&'static str> {
-    let restricted = |volume: &VolumeKind| {
-        matches!(
-            volume,
-            VolumeKind::GcePersistentDisk { .. }
-                | VolumeKind::AwsElasticBlockStore { .. }
-                | VolumeKind::Iscsi { .. }
-                | VolumeKind::Rbd { .. }
-        )
-    };
-    pod.spec.volumes.iter().any(restricted).then_some(DISKS)
-}
-
-/// Those that have moved to CSI drivers. In-line CSI volumes do not count towards limits in kube-scheduler either.
-fn limited_volumes(pod: &Pod) -> Option<&'static str> {
-    let limited = |volume: &VolumeKind| {
-        matches!(
-            volume,
-            VolumeKind::GcePersistentDisk { .. } | VolumeKind::AwsElasticBlockStore { .. } | VolumeKind::InTree(_)
-        )
-    };
-    pod.spec.volumes.iter().any(limited).then_some(LIMITED_VOLUMES)
-}
-
 fn resource_claims(pod: &Pod) -> Option<&'static str> {
     (!pod.spec.resource_claims.is_empty()).then_some(RESOURCE_CLAIMS)
 }
@@ -273,20 +201,9 @@ mod tests {
 
     #[test]
     fn a_pod_that_needs_what_is_not_there_is_stopped_and_told() {
-        const CLAIMS: &str =
-            "pod has volume claims, and this version of Plimsoll does not place pods with volumes yet (VolumeBinding)";
-        const DISKS: &str = "pod has in-tree disks, and this version of Plimsoll does not check conflicts of disks yet (VolumeRestrictions)";
-        const LIMITED: &str = "pod has in-tree volumes, and this version of Plimsoll does not count attached volumes yet (NodeVolumeLimits)";
         const DEVICES: &str =
             "pod has resource claims, and this version of Plimsoll does not allocate devices yet (DynamicResources)";
         const GROUP: &str = "pod has a scheduling group, and this version of Plimsoll does not place groups of pods yet (GangScheduling)";
-        let claims: &[_] = &[
-            ("VolumeRestrictions", CLAIMS),
-            ("NodeVolumeLimits", CLAIMS),
-            ("VolumeBinding", CLAIMS),
-            ("VolumeZone", CLAIMS),
-        ];
-        let both: &[_] = &[("VolumeRestrictions", DISKS), ("NodeVolumeLimits", LIMITED)];
         let term = r#"{"topologyKey":"zone","labelSelector":{}}"#;
         let required = "requiredDuringSchedulingIgnoredDuringExecution";
         let spread = |when: &str| {
@@ -297,32 +214,15 @@ mod tests {
         let cases: Vec<(String, &[(&str, &str)])> = vec![
             (
                 r#""volumes":[{"name":"v","persistentVolumeClaim":{"claimName":"c"}}]"#.into(),
-                claims,
+                &[],
             ),
             (
                 r#""volumes":[{"name":"v","ephemeral":{"volumeClaimTemplate":{}}}]"#.into(),
-                claims,
+                &[],
             ),
             (
                 r#""volumes":[{"name":"v","gcePersistentDisk":{"pdName":"d"}}]"#.into(),
-                both,
-            ),
-            (
-                r#""volumes":[{"name":"v","awsElasticBlockStore":{"volumeID":"d"}}]"#.into(),
-                both,
-            ),
-            (r#""volumes":[{"name":"v","iscsi":{"iqn":"d"}}]"#.into(), &both[..1]),
-            (
-                r#""volumes":[{"name":"v","rbd":{"monitors":["m"],"image":"d"}}]"#.into(),
-                &both[..1],
-            ),
-            (
-                r#""volumes":[{"name":"v","cinder":{"volumeID":"d"}}]"#.into(),
-                &both[1..],
-            ),
-            (
-                r#""volumes":[{"name":"v","azureDisk":{"diskName":"d"}}]"#.into(),
-                &both[1..],
+                &[],
             ),
             (r#""volumes":[{"name":"v","csi":{"driver":"d"}}]"#.into(), &[]),
             (
@@ -365,25 +265,6 @@ mod tests {
             Listener::of(&placeholder.unwrap().extensions())
         };
         let cases = [
-            (
-                "VolumeRestrictions",
-                EventResource::PersistentVolumeClaim,
-                Action::ADD,
-                true,
-            ),
-            ("VolumeRestrictions", EventResource::AssignedPod, Action::DELETE, true),
-            ("VolumeRestrictions", EventResource::AssignedPod, Action::ADD, false),
-            (
-                "NodeVolumeLimits",
-                EventResource::VolumeAttachment,
-                Action::DELETE,
-                true,
-            ),
-            ("NodeVolumeLimits", EventResource::Node, Action::ADD, false),
-            ("VolumeBinding", EventResource::StorageClass, Action::UPDATE, true),
-            ("VolumeBinding", EventResource::CsiDriver, Action::ADD, false),
-            ("VolumeZone", EventResource::PersistentVolume, Action::UPDATE, true),
-            ("VolumeZone", EventResource::StorageClass, Action::UPDATE, false),
             ("DynamicResources", EventResource::ResourceSlice, Action::ADD, true),
             (
                 "DynamicResources",

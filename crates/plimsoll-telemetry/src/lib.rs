@@ -14,6 +14,7 @@ mod resignation_metrics;
 mod serve;
 mod state_source;
 mod tls;
+mod volume_metrics;
 
 pub use audit_metrics::AuditMetrics;
 pub use config_metrics::ConfigMetrics;
@@ -27,3 +28,4 @@ pub use resignation_metrics::ResignationMetrics;
 pub use serve::{Endpoints, ServeError, Serving, serve};
 pub use state_source::StateSource;
 pub use tls::{TlsError, TlsIdentity};
+pub use volume_metrics::VolumeMetrics;

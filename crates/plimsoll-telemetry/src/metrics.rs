@@ -20,6 +20,7 @@ use crate::mailbox_depths::MailboxDepths;
 use crate::preemption_metrics::PreemptionMetrics;
 use crate::queue_metrics::QueueMetrics;
 use crate::resignation_metrics::ResignationMetrics;
+use crate::volume_metrics::VolumeMetrics;
 
 /// How an attempt to schedule a pod ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +79,7 @@ pub struct Metrics {
     permit_wait: Family<ResultOnly, Histogram>,
     queue: QueueMetrics,
     preemption: PreemptionMetrics,
+    volumes: VolumeMetrics,
     audit: AuditMetrics,
     resignations: ResignationMetrics,
     cache_size: Family<Kind, Gauge>,
@@ -119,6 +121,7 @@ impl Metrics {
             permit_wait: Family::new_with_constructor(millis as fn() -> Histogram),
             queue: QueueMetrics::default(),
             preemption: PreemptionMetrics::default(),
+            volumes: VolumeMetrics::default(),
             audit: AuditMetrics::default(),
             resignations: ResignationMetrics::default(),
             cache_size: Family::default(),
@@ -162,6 +165,7 @@ impl Metrics {
         );
         self.queue.register(scheduler);
         self.preemption.register(scheduler);
+        self.volumes.register(scheduler);
         scheduler.register(
             "cache_size",
             "[ALPHA] Number of nodes, pods and assumed pods in the scheduler cache",
@@ -220,6 +224,11 @@ impl Metrics {
     /// What is told of preemption.
     pub fn preemption(&self) -> &PreemptionMetrics {
         &self.preemption
+    }
+
+    /// What is told of volumes.
+    pub fn volumes(&self) -> &VolumeMetrics {
+        &self.volumes
     }
 
     /// What is told of leader election.
@@ -335,6 +344,7 @@ mod tests {
         metrics.election().slow_paths(2);
         metrics.preemption().attempted();
         metrics.preemption().chosen(3);
+        metrics.volumes().stage_failed("bind", 2);
         metrics.preemption().executed(false, Duration::from_millis(30));
         metrics.watch_mailbox("SchedulingCycle", || 7);
         let text = metrics.text().unwrap();
@@ -350,6 +360,8 @@ mod tests {
             r#"scheduler_preemption_victims_bucket{le="4"} 1"#,
             r#"scheduler_preemption_goroutines_execution_total{result="error"} 1"#,
             r#"scheduler_preemption_goroutines_duration_seconds_bucket{result="error",le="0.04"} 1"#,
+            r#"scheduler_volume_scheduling_stage_error_total{operation="bind"} 2"#,
+            "# TYPE scheduler_volume_binder_cache_requests counter",
             r#"plimsoll_mailbox_depth{actor="SchedulingCycle"} 7"#,
         ] {
             assert!(text.lines().any(|found| found == line), "missing {line} in\n{text}");

@@ -60,8 +60,8 @@ fn policy(fields: &str) -> String {
 fn a_start_that_fails_says_why_and_ends_with_code_1() {
     let faulty = format!("{HEAD}parallelism: 0\npodInitialBackoffSeconds: 0\n");
     let unknown = format!("{HEAD}profiles: [{{plugins: {{filter: {{enabled: [{{name: Nobody}}]}}}}}}]\n");
-    let [volumes, nobody, typo] = [
-        r#""predicates": [{"name": "NoVolumeZoneConflict"}]"#,
+    let devices = format!("{HEAD}profiles: [{{plugins: {{filter: {{enabled: [{{name: DynamicResources}}]}}}}}}]\n");
+    let [nobody, typo] = [
         r#""predicates": [{"name": "Nobody"}]"#,
         r#""predicate": []"#,
     ]
@@ -71,7 +71,7 @@ fn a_start_that_fails_says_why_and_ends_with_code_1() {
         ("bytes", b"\xff\xfe"),
         ("faulty", faulty.as_bytes()),
         ("unknown", unknown.as_bytes()),
-        ("volumes", volumes.as_bytes()),
+        ("devices", devices.as_bytes()),
         ("nobody", nobody.as_bytes()),
         ("typo", typo.as_bytes()),
     ]);
@@ -111,8 +111,8 @@ fn a_start_that_fails_says_why_and_ends_with_code_1() {
             "error: Invalid predicate name \"Nobody\" specified - no corresponding function found\n",
         ),
         (
-            &["--policy-config-file=@volumes"],
-            "plugin \"VolumeZone\" is enabled explicitly, and this version of Plimsoll does not have it yet\n",
+            &["--config=@devices"],
+            "plugin \"DynamicResources\" is enabled explicitly, and this version of Plimsoll does not have it yet\n",
         ),
         (
             &["--policy-config-file=@nobody", "--config=@faulty"],

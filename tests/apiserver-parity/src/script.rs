@@ -12,6 +12,7 @@ mod namespaces;
 mod objects;
 mod patches;
 mod reviews;
+mod storage;
 mod tables;
 mod updates;
 mod validation;
@@ -40,6 +41,7 @@ pub fn whole() -> Script {
     errors::add(&mut script);
     bindings::add(&mut script);
     kinds::add(&mut script);
+    storage::add(&mut script);
     events::add(&mut script);
     namespaces::add(&mut script);
     reviews::add(&mut script);

@@ -17,6 +17,7 @@ pub mod shrink;
 pub mod slow_plugins;
 pub mod terms;
 pub mod trace;
+pub mod volume_writer;
 pub mod wire;
 pub mod workload;
 pub mod world;

@@ -12,6 +12,18 @@ pub fn status_patches() -> Match {
     Match::verbs(&["patch"]).resource("pods").subresource("status")
 }
 
+/// Patches of volumes.
+pub fn volume_patches() -> Match {
+    Match::verbs(&["patch"]).resource("persistentvolumes").subresource("")
+}
+
+/// Patches of claims of volumes.
+pub fn claim_patches() -> Match {
+    Match::verbs(&["patch"])
+        .resource("persistentvolumeclaims")
+        .subresource("")
+}
+
 /// Deletions of pods.
 pub fn deletions() -> Match {
     Match::verbs(&["delete"]).resource("pods").subresource("")

@@ -7,7 +7,9 @@ use std::time::Duration;
 use plimsoll_actors::auditor::{AuditReport, Finding};
 use plimsoll_actors::supervisor::RunningReplica;
 use plimsoll_apiserver::fault::{Action, Failure, Rule};
+use plimsoll_apiserver::resource;
 use plimsoll_config::PluginRef;
+use plimsoll_simulation::volume_writer::{self, Object};
 use plimsoll_simulation::world::{Setup, World};
 use plimsoll_simulation::{rules, run, slow_plugins, workload};
 use serde_json::json;
@@ -260,6 +262,32 @@ fn a_claim_whose_answer_was_lost_sends_its_binding_again() {
         world.pass(30 * SECOND).await;
         assert_eq!(world.node_of("a"), None);
         twice(&world, &replica, &["unanswered"]).await;
+        world.until_bound(1, 15 * SECOND).await;
+        healed(&world, &replica, &["unanswered"]).await;
+    });
+}
+
+#[test]
+fn a_claim_whose_write_to_a_volume_was_answered_in_vain_gives_the_attempt_up() {
+    run(async {
+        let world = World::new(129);
+        let create = |plural, namespace, object| {
+            let resource = resource::find("", "v1", plural).unwrap();
+            world.server().create(resource, namespace, object).unwrap();
+        };
+        create("persistentvolumes", "", volume_writer::volume("data"));
+        create("persistentvolumeclaims", "default", volume_writer::claim("data"));
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        let mut setup = Setup::default();
+        volume_writer::add_to(&mut setup, Object::Volume, None);
+        let replica = world.start("replica-a", setup).await;
+        world.pass(10 * SECOND).await;
+        world.trace().lose("SchedulingCycle", "VolumeWritten", 1);
+        world.add_pod(volume_writer::with_claim(workload::pod("a", 300, 10), "data"));
+        world.pass(30 * SECOND).await;
+        assert_eq!(world.node_of("a"), None);
+        twice(&world, &replica, &["unanswered"]).await;
+        // The volume is the claim's already.
         world.until_bound(1, 15 * SECOND).await;
         healed(&world, &replica, &["unanswered"]).await;
     });

@@ -29,7 +29,7 @@ fn cold() -> Setup {
 }
 
 /// What a cache reads. The lease is watched by whoever stands for election.
-const CACHED: [&str; 8] = [
+const CACHED: [&str; 15] = [
     "pods",
     "nodes",
     "namespaces",
@@ -38,6 +38,13 @@ const CACHED: [&str; 8] = [
     "replicasets.apps",
     "statefulsets.apps",
     "poddisruptionbudgets.policy",
+    "storageclasses.storage.k8s.io",
+    "csidrivers.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+    "persistentvolumes",
+    "persistentvolumeclaims",
 ];
 
 /// Counts lists and watches of a replica from now on.

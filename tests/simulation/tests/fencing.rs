@@ -1,5 +1,6 @@
-//! Each kind of write that a scheduler makes of pods: none is sent when another may lead, and none is left undecided when the
+//! Each kind of write that a scheduler makes of pods and their volumes: none is sent when another may lead, and none is left undecided when the
 //! lease is given away.
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on fails")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,18 +11,20 @@ use futures::future::BoxFuture;
 use plimsoll_actors::effects::{Gate, PerformEffect};
 use plimsoll_actors::supervisor::{Exit, RunningReplica};
 use plimsoll_apiserver::fault::{Action, Failure, Match, Rule, RuleId};
+use plimsoll_apiserver::resource;
 use plimsoll_config::{PluginRef, PodDisruptionBudgetPolicy};
 use plimsoll_framework::{CycleState, EffectReply, EffectRequest, Extensions, Plugin, PreBind, PreBindOutcome};
 use plimsoll_model::Pod;
+use plimsoll_simulation::volume_writer::Object;
 use plimsoll_simulation::world::{Machine, Setup, World};
-use plimsoll_simulation::{rules, run, workload};
+use plimsoll_simulation::{rules, run, volume_writer, workload};
 use serde_json::json;
 
 const SECOND: Duration = Duration::from_secs(1);
 /// Lease duration, two tries, and forced progress of quiet caches.
 const TAKE_OVER: Duration = Duration::from_secs(26);
 
-/// A write about a pod.
+/// A write about a pod, or a volume of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// POST of a binding.
@@ -36,15 +39,21 @@ enum Kind {
     Delete,
     /// POST of the eviction of a victim.
     Evict,
+    /// PATCH of a volume that makes it over to a claim.
+    BindVolume,
+    /// PATCH of a claim that names the node.
+    SelectNode,
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 8] = [
     Kind::Bind,
     Kind::Explain,
     Kind::Nominate,
     Kind::Mark,
     Kind::Delete,
     Kind::Evict,
+    Kind::BindVolume,
+    Kind::SelectNode,
 ];
 
 impl Kind {
@@ -56,6 +65,8 @@ impl Kind {
             Self::Mark => rules::status_patches().name("low"),
             Self::Delete => rules::deletions().name("low"),
             Self::Evict => rules::evictions().name("low"),
+            Self::BindVolume => rules::volume_patches().name("data"),
+            Self::SelectNode => rules::claim_patches().name("data"),
         };
         requests.user_agent("replica-a")
     }
@@ -65,18 +76,32 @@ impl Kind {
         if self == Self::Evict {
             setup.profile.extras.pod_disruption_budget_policy = PodDisruptionBudgetPolicy::Hard;
         }
+        match self {
+            Self::BindVolume => volume_writer::add_to(&mut setup, Object::Volume, None),
+            Self::SelectNode => volume_writer::add_to(&mut setup, Object::Claim, None),
+            _ => {}
+        }
         setup
     }
 
     /// A pod that makes a leader write this of it, or of the pod `low` that takes most of the only node.
     fn newcomer(self) -> serde_json::Value {
         let (cpu, class) = match self {
-            Self::Bind => (100, ""),
+            Self::Bind | Self::BindVolume | Self::SelectNode => (100, ""),
             Self::Explain => (600, ""),
             Self::Nominate | Self::Mark | Self::Delete | Self::Evict => (600, "high"),
         };
-        workload::of_class(workload::pod("newcomer", cpu, 10), class, 0)
+        let newcomer = workload::of_class(workload::pod("newcomer", cpu, 10), class, 0);
+        match self {
+            Self::BindVolume | Self::SelectNode => volume_writer::with_claim(newcomer, "data"),
+            _ => newcomer,
+        }
     }
+}
+
+fn create(world: &World, plural: &str, namespace: &str, object: serde_json::Value) {
+    let resource = resource::find("", "v1", plural).unwrap();
+    world.server().create(resource, namespace, object).unwrap();
 }
 
 /// A leader and a standby, and a full node.
@@ -93,6 +118,13 @@ impl Stage {
         let world = World::new(seed);
         world.add_priority_class("high", 1000);
         world.add_node(workload::node("n1", 1000, 8000, 110));
+        create(&world, "persistentvolumes", "", volume_writer::volume("data"));
+        create(
+            &world,
+            "persistentvolumeclaims",
+            "default",
+            volume_writer::claim("data"),
+        );
         let machine = world.machine("replica-a");
         let first = world.start_on(&machine, kind.setup()).await;
         world.pass(5 * SECOND).await;

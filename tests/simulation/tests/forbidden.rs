@@ -12,7 +12,11 @@ const SECOND: Duration = Duration::from_secs(1);
 const WORKLOADS: &str = "statefulsets.apps";
 
 fn forbid(world: &World) -> RuleId {
-    let reads = Match::verbs(&["list", "watch"]).resource(WORKLOADS);
+    forbid_kind(world, WORKLOADS)
+}
+
+fn forbid_kind(world: &World, kind: &str) -> RuleId {
+    let reads = Match::verbs(&["list", "watch"]).resource(kind);
     let failure = Failure::code(403);
     world.server().faults().add(Rule::new(reads, Action::Fail { failure }))
 }
@@ -33,6 +37,29 @@ fn a_scheduler_that_may_not_read_a_kind_begins_as_soon_as_it_may() {
         };
         assert_eq!(kind, "Warning");
         assert!(note.starts_with("replica-a may not read statefulsets"), "{note}");
+        world.server().faults().remove(forbidden);
+        world.until_bound(1, 60 * SECOND).await;
+        world.check();
+    });
+}
+
+#[test]
+fn a_role_from_before_storage_was_read_is_told_with_the_one_that_helps() {
+    run(async {
+        let world = World::new(104);
+        let forbidden = forbid_kind(&world, "storageclasses.storage.k8s.io");
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        world.add_pod(workload::pod("a", 100, 10));
+        let _replica = world.start("replica-a", Setup::default()).await;
+        world.pass(60 * SECOND).await;
+        assert_eq!(world.node_of("a"), None, "decided without having seen everything");
+        let told = world.events("WatchForbidden");
+        let [(_, note)] = told.as_slice() else {
+            panic!("told {} times: {told:?}", told.len());
+        };
+        let begins =
+            "replica-a may not read storageclasses (the ClusterRole system:volume-scheduler lets it), and schedules";
+        assert!(note.starts_with(begins), "{note}");
         world.server().faults().remove(forbidden);
         world.until_bound(1, 60 * SECOND).await;
         world.check();

@@ -260,12 +260,8 @@ fn the_more_important_pod_gets_the_only_place() {
 fn a_pod_that_needs_what_is_not_there_yet_is_told_and_never_bound() {
     run(async {
         let (world, _replica) = World::led(54).await;
-        let volume = json!([{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]);
         let claims = json!([{"name": "gpu", "resourceClaimName": "gpu"}]);
-        let unsupported = [
-            ("volume", json!({"volumes": volume}), "VolumeBinding"),
-            ("device", json!({"resourceClaims": claims}), "DynamicResources"),
-        ];
+        let unsupported = [("device", json!({"resourceClaims": claims}), "DynamicResources")];
         for (name, spec, _) in &unsupported {
             world.add_pod(pod_with(name, spec));
         }

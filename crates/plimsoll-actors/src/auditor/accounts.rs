@@ -81,6 +81,8 @@ pub struct CycleAccount {
     pub attempts: Vec<Uid>,
     /// Every claim.
     pub claims: Vec<ClaimAccount>,
+    /// The pods for which volumes are reserved in the columns; nothing while a cycle waits for an effect.
+    pub reserving: Option<Vec<Uid>>,
     /// Every pod without a node and without a claim that it has heard of.
     pub waiting: Vec<Uid>,
     /// It has begun, decides nothing, and would take a pod.
@@ -100,6 +102,10 @@ pub struct ClaimAccount {
     pub state: ClaimState,
     /// Since when a request about it has been out at the workers, or held back for a status patch.
     pub asked: Option<Moment>,
+    /// It waits for the answer to a write to a volume or a claim.
+    pub writes_volume: bool,
+    /// It holds volumes.
+    pub holds_volumes: bool,
 }
 
 /// What came to the queue between its own account and the cycle's.

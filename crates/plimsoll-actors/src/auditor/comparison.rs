@@ -47,6 +47,11 @@ pub enum Finding {
         /// Since when it waits, if it asked at all.
         asked: Option<Moment>,
     },
+    /// Volumes are reserved for a pod whose claim, if it has one, holds none: nobody else may have them, and nobody gives them
+    /// back.
+    OrphanedReservation,
+    /// A claim holds volumes that are not reserved for its pod: somebody else may get them.
+    MissingReservation,
     /// The cycle has nothing to do, and the queue waits for it to ask for a pod.
     Unasked {
         /// How many pods had been handed out.
@@ -66,12 +71,14 @@ impl Finding {
             Self::Overdue { .. } => "overdue",
             Self::OrphanedClaim { .. } => "orphaned_claim",
             Self::Unanswered { .. } => "unanswered",
+            Self::OrphanedReservation => "orphaned_reservation",
+            Self::MissingReservation => "missing_reservation",
             Self::Unasked { .. } => "unasked",
         }
     }
 
     /// Every label.
-    pub const KINDS: [&'static str; 9] = [
+    pub const KINDS: [&'static str; 11] = [
         "missing",
         "stale",
         "abandoned",
@@ -80,6 +87,8 @@ impl Finding {
         "overdue",
         "orphaned_claim",
         "unanswered",
+        "orphaned_reservation",
+        "missing_reservation",
         "unasked",
     ];
 }
@@ -129,6 +138,7 @@ pub fn compare(accounts: &Accounts) -> Vec<Discrepancy> {
     for claim in &accounts.cycle.claims {
         ledgers.look_at_claim(claim);
     }
+    ledgers.look_at_reservations();
     ledgers.look_at_turns();
     ledgers.found.sort_unstable();
     ledgers.found
@@ -210,10 +220,29 @@ impl Ledgers<'_> {
         if let Some(due) = claim.state.deadline() {
             self.look_at_deadline(uid, due, cycle.at);
         }
-        let waits = matches!(claim.state, ClaimState::Sent | ClaimState::Checking { .. });
+        let waits = claim.writes_volume || matches!(claim.state, ClaimState::Sent | ClaimState::Checking { .. });
         if waits && (claim.asked.is_none() || cycle.answers_lost) {
             let asked = claim.asked;
             self.find(uid, Finding::Unanswered { claim: id, asked });
+        }
+    }
+
+    /// The columns hold for pods what their claims hold. While a cycle waits they lag behind.
+    fn look_at_reservations(&mut self) {
+        let accounts = self.accounts;
+        let Some(reserving) = &accounts.cycle.reserving else {
+            return;
+        };
+        for uid in reserving {
+            if !self.claims.get(uid).is_some_and(|claim| claim.holds_volumes) {
+                self.find(uid, Finding::OrphanedReservation);
+            }
+        }
+        let reserving: Set<'_> = reserving.iter().collect();
+        for claim in accounts.cycle.claims.iter().filter(|claim| claim.holds_volumes) {
+            if !reserving.contains(&claim.uid) {
+                self.find(&claim.uid, Finding::MissingReservation);
+            }
         }
     }
 

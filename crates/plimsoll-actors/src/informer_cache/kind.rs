@@ -1,7 +1,9 @@
 use plimsoll_client::{
-    Account, DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets,
-    WatchBatch, WatchedKind,
+    Account, CsiDrivers, CsiNodes, CsiStorageCapacities, DisruptionBudgets, Namespaces, Nodes, PersistentVolumeClaims,
+    PersistentVolumes, Pods, ReplicaSets, ReplicationControllers, Services, StatefulSets, StorageClasses,
+    VolumeAttachments, WatchBatch, WatchedKind,
 };
+use plimsoll_model::storage::StorageKind;
 use plimsoll_model::{ResourceVersion, WorkloadKind};
 
 use super::{CacheMessage, Credit};
@@ -15,6 +17,8 @@ pub enum Kind {
     Workloads(WorkloadKind),
     /// Pod disruption budgets.
     DisruptionBudgets,
+    /// Volumes, claims, classes and what CSI drivers say.
+    Storage(StorageKind),
     /// Nodes.
     Nodes,
     /// Pods that are not finished.
@@ -23,13 +27,20 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 15] = [
         Self::Namespaces,
         Self::Workloads(WorkloadKind::Service),
         Self::Workloads(WorkloadKind::ReplicationController),
         Self::Workloads(WorkloadKind::ReplicaSet),
         Self::Workloads(WorkloadKind::StatefulSet),
         Self::DisruptionBudgets,
+        Self::Storage(StorageKind::StorageClass),
+        Self::Storage(StorageKind::CsiDriver),
+        Self::Storage(StorageKind::CsiNode),
+        Self::Storage(StorageKind::CsiStorageCapacity),
+        Self::Storage(StorageKind::VolumeAttachment),
+        Self::Storage(StorageKind::PersistentVolume),
+        Self::Storage(StorageKind::PersistentVolumeClaim),
         Self::Nodes,
         Self::Pods,
     ];
@@ -43,6 +54,13 @@ impl Kind {
             Self::Workloads(WorkloadKind::ReplicaSet) => ReplicaSets::NAME,
             Self::Workloads(WorkloadKind::StatefulSet) => StatefulSets::NAME,
             Self::DisruptionBudgets => DisruptionBudgets::NAME,
+            Self::Storage(StorageKind::StorageClass) => StorageClasses::NAME,
+            Self::Storage(StorageKind::CsiDriver) => CsiDrivers::NAME,
+            Self::Storage(StorageKind::CsiNode) => CsiNodes::NAME,
+            Self::Storage(StorageKind::CsiStorageCapacity) => CsiStorageCapacities::NAME,
+            Self::Storage(StorageKind::VolumeAttachment) => VolumeAttachments::NAME,
+            Self::Storage(StorageKind::PersistentVolume) => PersistentVolumes::NAME,
+            Self::Storage(StorageKind::PersistentVolumeClaim) => PersistentVolumeClaims::NAME,
             Self::Nodes => Nodes::NAME,
             Self::Pods => Pods::NAME,
         }
@@ -53,8 +71,18 @@ impl Kind {
             Self::Namespaces => 0,
             Self::Workloads(kind) => 1 + workload_position(kind),
             Self::DisruptionBudgets => 5,
-            Self::Nodes => 6,
-            Self::Pods => 7,
+            Self::Storage(kind) => 6 + storage_position(kind),
+            Self::Nodes => 13,
+            Self::Pods => 14,
+        }
+    }
+
+    /// The role of the cluster that lets kube-scheduler read it. Whoever was bound to `system:kube-scheduler` alone may read
+    /// most kinds and not all.
+    pub(super) fn role(self) -> &'static str {
+        match self {
+            Self::Storage(StorageKind::StorageClass) => "system:volume-scheduler",
+            _ => "system:kube-scheduler",
         }
     }
 }
@@ -66,6 +94,19 @@ pub(super) fn workload_position(kind: WorkloadKind) -> usize {
         WorkloadKind::ReplicationController => 1,
         WorkloadKind::ReplicaSet => 2,
         WorkloadKind::StatefulSet => 3,
+    }
+}
+
+/// Position of a kind in a table over [`StorageKind::ALL`].
+pub(super) fn storage_position(kind: StorageKind) -> usize {
+    match kind {
+        StorageKind::StorageClass => 0,
+        StorageKind::CsiDriver => 1,
+        StorageKind::CsiNode => 2,
+        StorageKind::CsiStorageCapacity => 3,
+        StorageKind::VolumeAttachment => 4,
+        StorageKind::PersistentVolume => 5,
+        StorageKind::PersistentVolumeClaim => 6,
     }
 }
 
@@ -198,6 +239,52 @@ cached_workloads!(
     StatefulSets: StatefulSet
 );
 
+macro_rules! cached_storage {
+    ($($watched:ident: $kind:ident),*) => {$(
+        impl CachedKind for $watched {
+            const KIND: Kind = Kind::Storage(StorageKind::$kind);
+
+            fn message(batch: WatchBatch<Self::Object>, credit: Credit) -> CacheMessage {
+                CacheMessage::Storage(StorageKind::$kind, batch, credit)
+            }
+        }
+    )*};
+}
+
+cached_storage!(
+    StorageClasses: StorageClass,
+    CsiDrivers: CsiDriver,
+    CsiNodes: CsiNode,
+    CsiStorageCapacities: CsiStorageCapacity,
+    VolumeAttachments: VolumeAttachment,
+    PersistentVolumes: PersistentVolume,
+    PersistentVolumeClaims: PersistentVolumeClaim
+);
+
+/// The futures that a generic function returns for each kind, boxed.
+macro_rules! for_each_kind {
+    ($of:ident($($argument:expr),*)) => {
+        [
+            $of::<plimsoll_client::Namespaces>($($argument),*).boxed(),
+            $of::<plimsoll_client::Services>($($argument),*).boxed(),
+            $of::<plimsoll_client::ReplicationControllers>($($argument),*).boxed(),
+            $of::<plimsoll_client::ReplicaSets>($($argument),*).boxed(),
+            $of::<plimsoll_client::StatefulSets>($($argument),*).boxed(),
+            $of::<plimsoll_client::DisruptionBudgets>($($argument),*).boxed(),
+            $of::<plimsoll_client::StorageClasses>($($argument),*).boxed(),
+            $of::<plimsoll_client::CsiDrivers>($($argument),*).boxed(),
+            $of::<plimsoll_client::CsiNodes>($($argument),*).boxed(),
+            $of::<plimsoll_client::CsiStorageCapacities>($($argument),*).boxed(),
+            $of::<plimsoll_client::VolumeAttachments>($($argument),*).boxed(),
+            $of::<plimsoll_client::PersistentVolumes>($($argument),*).boxed(),
+            $of::<plimsoll_client::PersistentVolumeClaims>($($argument),*).boxed(),
+            $of::<plimsoll_client::Nodes>($($argument),*).boxed(),
+            $of::<plimsoll_client::Pods>($($argument),*).boxed(),
+        ]
+    };
+}
+pub(crate) use for_each_kind;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,6 +311,17 @@ mod tests {
             };
             assert!(own.pass(&marks(None)) && !own.pass(&marks(Some(kind))), "{kind:?}");
         }
+    }
+
+    #[test]
+    fn tables_over_kinds_of_a_kind_have_the_order_of_all_kinds() {
+        for (at, kind) in StorageKind::ALL.into_iter().enumerate() {
+            assert_eq!(storage_position(kind), at, "{kind:?}");
+        }
+        for (at, kind) in WorkloadKind::ALL.into_iter().enumerate() {
+            assert_eq!(workload_position(kind), at, "{kind:?}");
+        }
+        assert!(Kind::ALL.is_sorted());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use plimsoll_client::{WatchBatch, WatchEvent};
+use plimsoll_model::storage::{StorageKind, StorageObject};
 use plimsoll_model::{DisruptionBudget, Namespace, Node, Pod, RawPolicy, WorkloadKind, WorkloadSelector};
 use tokio::sync::oneshot;
 
@@ -21,6 +22,8 @@ pub enum CacheMessage {
     Workloads(WorkloadKind, WatchBatch<WorkloadSelector>, Credit),
     /// From the watch of disruption budgets, or the short watch that forces progress.
     DisruptionBudgets(WatchBatch<DisruptionBudget>, Credit),
+    /// From the watch of one kind of storage, or the short watch that forces progress.
+    Storage(StorageKind, WatchBatch<StorageObject>, Credit),
     /// From the pod watch, or the short watch that forces progress.
     Pods(WatchBatch<Pod>, Credit),
     /// From the node watch, or the short watch that forces progress.
@@ -52,7 +55,7 @@ pub enum CacheMessage {
     /// From the term: what is in the cache? Answered at once.
     Holdings(oneshot::Sender<Holdings>),
     /// From the term: answer when each kind has passed its mark.
-    AwaitMarks(Marks, oneshot::Sender<()>),
+    AwaitMarks(Box<Marks>, oneshot::Sender<()>),
     /// From the term of this number: all marks are passed. The subscribers are told behind everything that they have been sent,
     /// and then this is answered.
     Begin(u64, oneshot::Sender<()>),
@@ -95,6 +98,7 @@ impl Summary for CacheMessage {
             Self::Namespaces(namespaces, _) => batch("Namespaces", namespaces),
             Self::Workloads(kind, workloads, _) => batch(kind.as_str(), workloads),
             Self::DisruptionBudgets(budgets, _) => batch("DisruptionBudgets", budgets),
+            Self::Storage(kind, objects, _) => batch(kind.as_str(), objects),
             Self::Pods(pods, _) => batch("Pods", pods),
             Self::Nodes(nodes, _) => batch("Nodes", nodes),
             Self::Subscribe { .. } => "Subscribe".to_owned(),

@@ -34,8 +34,9 @@ impl Permissions {
                     event_type: EventType::Warning,
                     reason: "WatchForbidden",
                     note: format!(
-                        "may not read {}, and schedules nothing it has not read: {reason}",
-                        kind.as_str()
+                        "may not read {} (the ClusterRole {} lets it), and schedules nothing it has not read: {reason}",
+                        kind.as_str(),
+                        kind.role()
                     ),
                 });
             }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use plimsoll_model::storage::StorageObject;
 use plimsoll_model::{DisruptionBudget, Namespace, Node, ObjectName, Pod, ResourceVersion, Uid, WorkloadSelector};
 
 /// What the store needs to know of an object.
@@ -75,6 +76,24 @@ impl Stored for DisruptionBudget {
         self.selector == other.selector
             && self.disruptions_allowed == other.disruptions_allowed
             && self.disrupted_pods == other.disrupted_pods
+    }
+}
+
+impl Stored for StorageObject {
+    fn key(&self) -> ObjectName {
+        self.name().clone()
+    }
+
+    fn uid(&self) -> &Uid {
+        self.uid()
+    }
+
+    fn version(&self) -> ResourceVersion {
+        self.resource_version()
+    }
+
+    fn says_the_same(&self, other: &Self) -> bool {
+        self.says_the_same_as(other)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_model::storage::StorageObject;
 use plimsoll_model::{Change, Delta, Seq};
 
 use super::raw_objects::Step;
@@ -50,7 +51,8 @@ impl InformerCacheState {
         self.raw.forget_steps();
     }
 
-    /// A term starts with what is known: what pods refer to first, so that no pod is counted on a node that is not there.
+    /// A term starts with what is known: what pods refer to first, so that no pod is counted on a node that is not there or
+    /// with a claim that is not known.
     pub(super) fn subscribe(&mut self, subscribers: Subscribers) {
         let namespaces = self.namespaces.objects().map(|namespace| Delta::NamespaceChanged {
             old: None,
@@ -65,11 +67,17 @@ impl InformerCacheState {
             old: None,
             new: Some(Arc::clone(budget)),
         });
+        let storage = self.storage.iter().flat_map(Store::objects);
+        let storage = storage.map(|object| Delta::StorageChanged {
+            old: None,
+            new: Some(StorageObject::clone(object)),
+        });
         let nodes = self.nodes.objects().cloned().map(Delta::NodeAdded);
         let pods = self.pods.objects().cloned().map(Delta::PodAdded);
         let deltas: Vec<Delta> = namespaces
             .chain(workloads)
             .chain(budgets)
+            .chain(storage)
             .chain(nodes)
             .chain(pods)
             .collect();

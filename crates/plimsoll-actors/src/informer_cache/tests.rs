@@ -2,13 +2,14 @@ use std::sync::Mutex;
 
 use plimsoll_client::{Account, UndecodableObject};
 use plimsoll_config::{ExtenderConfig, SchedulerConfig};
-use plimsoll_model::testing::{node, pod};
+use plimsoll_model::testing::{claim, csi_node, node, pod, volume};
 use plimsoll_model::{ObjectName, Raw, RawPolicy};
 use ractor::ActorStatus;
 
 use super::*;
 use crate::assembled_config::AssembledConfig;
 use crate::mailbox::Tap;
+use crate::scheduling_cycle::CycleMessage;
 
 /// A cache that knows of one pod, at version 10.
 async fn filled(mailbox: &Mailbox<CacheMessage>) -> ActorRef<CacheMessage> {
@@ -290,4 +291,106 @@ async fn a_kind_with_an_object_that_cannot_be_decoded_is_not_told_by_its_number(
     assert!(!older.complete, "that was before");
     let newer = told(listed(12).events.remove(0)).await;
     assert!(newer.complete);
+}
+
+/// Takes what a cycle is sent, and keeps the changes.
+struct Hears(Arc<Mutex<Vec<Change>>>);
+
+impl Actor for Hears {
+    type Msg = CycleMessage;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<CycleMessage>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<CycleMessage>,
+        message: CycleMessage,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        if let CycleMessage::Changes(told) = message {
+            self.0.lock().unwrap().extend(told.changes.iter().cloned());
+        }
+        Ok(())
+    }
+}
+
+fn told_name(delta: &Delta) -> String {
+    match delta {
+        Delta::PodAdded(pod) => format!("pod {}", pod.name),
+        Delta::NodeAdded(node) => format!("node {}", node.name),
+        Delta::StorageChanged { old, new } => {
+            let (mark, object) = match (old, new) {
+                (None, Some(new)) => ("+", new),
+                (Some(_), Some(new)) => ("", new),
+                (old, _) => ("-", old.as_ref().unwrap()),
+            };
+            format!("{mark}{} {}", object.kind().as_str(), object.name())
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_term_is_told_storage_before_nodes_and_nodes_before_pods_and_then_each_change() {
+    let cache = Mailbox::new("InformerCache", None);
+    filled(&cache).await;
+    let storage = |objects: Vec<StorageObject>, version| {
+        let kind = objects[0].kind();
+        CacheMessage::Storage(kind, lists(objects, version, RawPolicy::NOTHING), Credit::none())
+    };
+    cache.tell(CacheMessage::Nodes(
+        lists(vec![node("n").build()], 11, RawPolicy::NOTHING),
+        Credit::none(),
+    ));
+    cache.tell(storage(vec![claim("data").object()], 12));
+    cache.tell(storage(vec![volume("v").object()], 13));
+    cache.tell(storage(vec![csi_node("n").object()], 14));
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let cycle = Mailbox::new("SchedulingCycle", None);
+    let (actor, _) = Actor::spawn(None, Hears(Arc::clone(&heard)), ()).await.unwrap();
+    cycle.bind(actor.clone());
+    cache.tell(CacheMessage::Subscribe {
+        term: 1,
+        queue: Mailbox::new("SchedulingQueue", None),
+        cycle,
+        assembled: with_extender(|_| ()),
+    });
+    cache.tell(storage(
+        vec![volume("v").resource_version(20).object(), volume("w").object()],
+        21,
+    ));
+    let gone = WatchEvent::Delete {
+        name: ObjectName::new("default", "data"),
+        uid: claim("data").build().uid,
+        version: ResourceVersion::new(22),
+    };
+    let gone = WatchBatch { events: vec![gone] };
+    cache.tell(CacheMessage::Storage(
+        StorageKind::PersistentVolumeClaim,
+        gone,
+        Credit::none(),
+    ));
+    view(&cache).await.unwrap();
+    actor.drain_and_wait(None).await.unwrap();
+    let heard = heard.lock().unwrap();
+    let names: Vec<String> = heard.iter().map(|change| told_name(&change.delta)).collect();
+    assert_eq!(
+        names,
+        [
+            "+CSINode n",
+            "+PersistentVolume v",
+            "+PersistentVolumeClaim default/data",
+            "node n",
+            "pod default/a",
+            "PersistentVolume v",
+            "+PersistentVolume w",
+            "-PersistentVolumeClaim default/data",
+        ]
+    );
+    let numbers: Vec<u64> = heard.iter().map(|change| change.seq.as_u64()).collect();
+    assert_eq!(numbers, (1..=8).collect::<Vec<u64>>());
 }

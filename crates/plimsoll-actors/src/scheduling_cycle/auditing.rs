@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use plimsoll_client::PatchReply;
 use plimsoll_engine::{ClaimId, ClaimInput, ClaimState, ReadResult};
+use plimsoll_model::storage::VolumeWritten;
 use plimsoll_model::{Change, Delta, Moment, Pod, Seq, Uid};
 use ractor::ActorProcessingErr;
 
@@ -22,12 +23,15 @@ impl SchedulingCycleState {
             uid: claim.pod().uid.clone(),
             state: claim.state(),
             asked: self.asked.get(&claim.id()).copied(),
+            writes_volume: self.engine.writes_volume(claim.id()),
+            holds_volumes: self.engine.holds_volumes(claim.id()),
         });
         marker.tell(Account::Cycle(CycleAccount {
             at: now,
             applied: self.engine.applied(),
             attempts: attempts.map(|popped| popped.pod.uid.clone()).collect(),
             claims: claims.collect(),
+            reserving: self.engine.reserving_pods(),
             waiting: self.engine.waiting().iter().map(|pod| pod.uid.clone()).collect(),
             idle: self.is_idle(),
             answers_lost,
@@ -57,6 +61,7 @@ impl SchedulingCycleState {
                 Finding::Unheard => self.hear_again(pod.as_ref(), restatements.seq, now),
                 Finding::OrphanedClaim { claim } => self.see_again(claim, pod.as_ref(), restatements.seq, now),
                 Finding::Unanswered { claim, asked } => self.take_for_unknown(uid, claim, asked, now),
+                Finding::OrphanedReservation | Finding::MissingReservation => self.engine.settle_reservation(uid),
                 Finding::Overdue { .. } => self.tick(now),
                 Finding::Missing
                 | Finding::Stale
@@ -103,11 +108,19 @@ impl SchedulingCycleState {
             return;
         }
         let message = "its answer was lost".to_owned();
-        let lost = PatchReply::Refused { code: 0, message };
+        let lost = PatchReply::Refused {
+            code: 0,
+            message: message.clone(),
+        };
         for job in self.status_writes.answered(uid, &lost, now) {
             self.workers.dispatch(job);
         }
         let through = self.engine.binder_of(claim).map(|extender| extender.time_limit());
+        if self.engine.writes_volume(claim) {
+            self.answers += self.answers_lost();
+            self.volume_writes.forget(claim);
+            return self.tell_written(claim, VolumeWritten::Unknown(message), now);
+        }
         let input = match state {
             ClaimState::Sent => ClaimInput::Unknown {
                 settled_by: now + through.unwrap_or_else(|| self.token.write_timeout()),

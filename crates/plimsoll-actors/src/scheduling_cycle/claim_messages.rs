@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use plimsoll_client::{BindReply, PatchReply, PodRead};
+use plimsoll_client::{BindReply, PatchReply, PodRead, VolumeReply};
 use plimsoll_engine::{Claim, ClaimId, ClaimState, Notice};
 use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventObjects, EventResource, Extender};
+use plimsoll_model::storage::VolumeWritten;
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::Outcome as QueueOutcome;
 use plimsoll_telemetry::HandOverStage;
@@ -75,6 +76,12 @@ impl SchedulingCycleState {
                     trace,
                 });
             }
+            Notice::WriteVolume { claim, pod, write } => {
+                self.asked.insert(claim, now);
+                let job = self.volume_writes.submit(claim, &pod.uid, write);
+                self.workers.dispatch(job);
+            }
+            Notice::VolumeErrors { stage, count } => self.metrics.volumes().stage_failed(stage.as_str(), count),
             Notice::Expect { pod, node } => self.write_expectation(&pod, &node),
             Notice::Bound {
                 pod,
@@ -208,6 +215,21 @@ impl SchedulingCycleState {
         if let Some(uid) = self.engine.claim(claim).map(|claim| claim.pod().uid.clone()) {
             self.engine.bind_input(claim, read_input(read, &uid), now, &mut notices);
         }
+        self.act_on(notices, now);
+    }
+
+    pub(super) fn take_volume_answer(&mut self, claim: ClaimId, reply: VolumeReply, now: Moment) {
+        self.answers += 1;
+        if let Some(written) = self.volume_writes.answered(claim, reply, now) {
+            self.tell_written(claim, written, now);
+        }
+    }
+
+    /// The claim's step goes on; nothing of it is out any more.
+    pub(super) fn tell_written(&mut self, claim: ClaimId, written: VolumeWritten, now: Moment) {
+        self.asked.remove(&claim);
+        let mut notices = Vec::new();
+        self.engine.volume_written(claim, written, now, &mut notices);
         self.act_on(notices, now);
     }
 

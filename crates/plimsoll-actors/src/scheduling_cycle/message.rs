@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use plimsoll_client::{BindReply, PatchReply, PodRead};
+use plimsoll_client::{BindReply, PatchReply, PodRead, VolumeReply};
 use plimsoll_engine::ClaimId;
 use plimsoll_framework::EffectReply;
 use plimsoll_model::{Change, Delta, Seq, Uid};
@@ -76,6 +76,15 @@ pub enum CycleMessage {
         /// What came back.
         read: PodRead,
         /// The trace that went out with the read.
+        trace: TraceContext,
+    },
+    /// From a worker: exactly one for each [`WriteJob::Volume`](crate::binding_workers::WriteJob::Volume).
+    VolumeWritten {
+        /// The claim.
+        claim: ClaimId,
+        /// What came back.
+        reply: VolumeReply,
+        /// The trace that went out with the write.
         trace: TraceContext,
     },
     /// From a worker: exactly one for each [`WriteJob::Status`](crate::binding_workers::WriteJob::Status).
@@ -173,6 +182,7 @@ impl Summary for CycleMessage {
                 format!("ExtenderBindAnswered {} {reply:?}", claim.as_u64())
             }
             Self::ReadAnswered { claim, read, .. } => format!("ReadAnswered {} {}", claim.as_u64(), read_kind(read)),
+            Self::VolumeWritten { claim, reply, .. } => format!("VolumeWritten {} {reply:?}", claim.as_u64()),
             Self::StatusAnswered { uid, reply, .. } => format!("StatusAnswered {uid} {reply:?}"),
             Self::Allow { pod, plugin } => format!("Allow {pod} {plugin}"),
             Self::Reject { pod, plugin, .. } => format!("Reject {pod} {plugin}"),

@@ -62,7 +62,9 @@ impl SchedulingQueueState {
                 | Finding::Unheard
                 | Finding::Unasked { .. }
                 | Finding::OrphanedClaim { .. }
-                | Finding::Unanswered { .. } => {}
+                | Finding::Unanswered { .. }
+                | Finding::OrphanedReservation
+                | Finding::MissingReservation => {}
             }
         }
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use plimsoll_client::{
-    DisruptionBudgets, EventWriter, LeaseCandidateClient, LeaseClient, Namespaces, Nodes, Pods, RawDemand, RawPolicies,
-    ReplicaSets, ReplicationControllers, Services, StatefulSets, Watch,
+    CsiDrivers, CsiNodes, CsiStorageCapacities, DisruptionBudgets, EventWriter, LeaseCandidateClient, LeaseClient,
+    Namespaces, Nodes, PersistentVolumeClaims, PersistentVolumes, Pods, RawDemand, RawPolicies, ReplicaSets,
+    ReplicationControllers, Services, StatefulSets, StorageClasses, VolumeAttachments, Watch,
 };
 use plimsoll_config::Gate;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
@@ -241,6 +242,13 @@ impl SupervisorState {
         self.watch::<ReplicaSets>(6, &watches);
         self.watch::<StatefulSets>(7, &watches);
         self.watch::<DisruptionBudgets>(8, &watches);
+        self.watch::<StorageClasses>(9, &watches);
+        self.watch::<CsiDrivers>(10, &watches);
+        self.watch::<CsiNodes>(11, &watches);
+        self.watch::<CsiStorageCapacities>(12, &watches);
+        self.watch::<VolumeAttachments>(13, &watches);
+        self.watch::<PersistentVolumes>(14, &watches);
+        self.watch::<PersistentVolumeClaims>(15, &watches);
         let (reply, synced) = oneshot::channel();
         self.warm.cache.tell(CacheMessage::AwaitSynced(reply));
         let mailbox = self.mailbox.clone();

@@ -3,10 +3,7 @@
 use std::time::Duration;
 
 use futures::FutureExt;
-use plimsoll_client::{
-    BarrierError, DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services,
-    StatefulSets, consistent_list, force_progress,
-};
+use plimsoll_client::{BarrierError, consistent_list, force_progress};
 use plimsoll_model::ResourceVersion;
 use plimsoll_model::guard::{Guard, holds};
 use plimsoll_telemetry::HandOverStage;
@@ -15,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::TermParts;
 use super::marks::read_marks;
 use crate::hand_over::HandOver;
-use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Holdings, Marks};
+use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Holdings, Marks, for_each_kind};
 use crate::watch_feed;
 
 /// Several API servers may stand behind one address, and a short watch may hit one that lags behind for as long as it
@@ -41,17 +38,8 @@ pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
     let marks = read_marks(&parts, &seen).await;
     hand_over.reached(HandOverStage::VersionRead);
     let (reply, reached) = oneshot::channel();
-    parts.cache.tell(CacheMessage::AwaitMarks(marks, reply));
-    let forcing = futures::future::join_all([
-        force::<Namespaces>(&parts, &seen, &marks).boxed(),
-        force::<Services>(&parts, &seen, &marks).boxed(),
-        force::<ReplicationControllers>(&parts, &seen, &marks).boxed(),
-        force::<ReplicaSets>(&parts, &seen, &marks).boxed(),
-        force::<StatefulSets>(&parts, &seen, &marks).boxed(),
-        force::<DisruptionBudgets>(&parts, &seen, &marks).boxed(),
-        force::<Nodes>(&parts, &seen, &marks).boxed(),
-        force::<Pods>(&parts, &seen, &marks).boxed(),
-    ]);
+    parts.cache.tell(CacheMessage::AwaitMarks(Box::new(marks), reply));
+    let forcing = futures::future::join_all(for_each_kind!(force(&parts, &seen, &marks)));
     let reached = async {
         if reached.await.is_err() {
             // The cache has died and has not caught up with anything; its supervisor ends the term.

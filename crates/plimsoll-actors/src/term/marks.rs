@@ -3,14 +3,11 @@
 use std::time::Duration;
 
 use futures::FutureExt;
-use plimsoll_client::{
-    ApiClient, BarrierError, DisruptionBudgets, Namespaces, Nodes, Pods, ReplicaSets, ReplicationControllers, Services,
-    StatefulSets, consistent_account, consistent_version,
-};
+use plimsoll_client::{ApiClient, BarrierError, consistent_account, consistent_version};
 use plimsoll_model::ResourceVersion;
 
 use super::TermParts;
-use crate::informer_cache::{CachedKind, Holding, Holdings, Kind, Mark, Marks};
+use crate::informer_cache::{CachedKind, Holding, Holdings, Kind, Mark, Marks, for_each_kind};
 
 /// A kind of which the cache holds more than this is not accounted for: the API server would write down the metadata of
 /// all of it, and it would be held here. So many take it about 40 ms, and some 25 MB here.
@@ -31,17 +28,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 /// What the API server holds of each kind, each read after this was called. Each kind is asked for by itself, until it
 /// answers: what has come is kept while others fail.
 pub(super) async fn read_marks(parts: &TermParts, seen: &Holdings) -> Marks {
-    let read = futures::future::join_all([
-        read::<Namespaces>(parts, seen).boxed(),
-        read::<Services>(parts, seen).boxed(),
-        read::<ReplicationControllers>(parts, seen).boxed(),
-        read::<ReplicaSets>(parts, seen).boxed(),
-        read::<StatefulSets>(parts, seen).boxed(),
-        read::<DisruptionBudgets>(parts, seen).boxed(),
-        read::<Nodes>(parts, seen).boxed(),
-        read::<Pods>(parts, seen).boxed(),
-    ])
-    .await;
+    let read = futures::future::join_all(for_each_kind!(read(parts, seen))).await;
     let of = |kind| read.iter().find(|(known, _)| *known == kind);
     Marks::of_each(|kind| of(kind).map_or(Mark::Version(ResourceVersion::new(0)), |(_, mark)| *mark))
 }

@@ -6,15 +6,26 @@ use serde_json::{Map, Value, json};
 /// Rewrites each quantity of the resource list under `field`; what does not parse is left for validation.
 pub(super) fn canonical(object: &mut Map<String, Value>, field: &str) {
     let list = object.get_mut(field).and_then(Value::as_object_mut);
-    for value in list.into_iter().flatten().map(|(_, value)| value) {
-        let text = match &*value {
-            Value::String(text) => text.clone(),
-            Value::Number(number) => number.to_string(),
-            _ => continue,
-        };
-        if let Ok(quantity) = Quantity::parse(&text) {
-            *value = json!(quantity.to_string());
-        }
+    for (_, value) in list.into_iter().flatten() {
+        rewrite(value);
+    }
+}
+
+/// Rewrites the quantity under `field`.
+pub(super) fn canonical_one(object: &mut Map<String, Value>, field: &str) {
+    if let Some(value) = object.get_mut(field) {
+        rewrite(value);
+    }
+}
+
+fn rewrite(value: &mut Value) {
+    let text = match &*value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return,
+    };
+    if let Ok(quantity) = Quantity::parse(&text) {
+        *value = json!(quantity.to_string());
     }
 }
 

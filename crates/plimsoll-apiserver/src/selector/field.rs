@@ -71,11 +71,26 @@ fn event_field(label: &str) -> Option<&'static str> {
 
 /// The stored field that a selector's label stands for.
 fn canonical(resource: &Resource, label: &str) -> Option<&'static str> {
-    let known: &[&'static str] = match (resource.group, resource.plural) {
-        ("", "pods") if label == "spec.host" => return Some("spec.nodeName"),
+    match (resource.group, resource.plural) {
+        ("", "pods") if label == "spec.host" => Some("spec.nodeName"),
+        ("events.k8s.io", "events") => event_field(label),
+        _ => fields(resource).iter().find(|field| **field == label).copied(),
+    }
+}
+
+/// Kinds with no fields of their own say which there are.
+fn unsupported(resource: &Resource, label: &str) -> String {
+    if fields(resource) == METADATA {
+        return format!("\"{label}\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\"");
+    }
+    format!("field label not supported: {label}")
+}
+
+/// The fields that a kind can be selected by.
+fn fields(resource: &Resource) -> &'static [&'static str] {
+    match (resource.group, resource.plural) {
         ("", "pods") => PODS,
-        ("", "events") => EVENTS,
-        ("events.k8s.io", "events") => return event_field(label),
+        ("" | "events.k8s.io", "events") => EVENTS,
         ("", "nodes") => &["metadata.name", "spec.unschedulable"],
         ("", "namespaces") => &["metadata.name", "status.phase"],
         ("", "secrets") => &["type", "metadata.name", "metadata.namespace"],
@@ -86,8 +101,7 @@ fn canonical(resource: &Resource, label: &str) -> Option<&'static str> {
         ("batch", "jobs") => &["metadata.name", "metadata.namespace", "status.successful"],
         ("resource.k8s.io", "resourceslices") => &["metadata.name", "spec.nodeName", "spec.driver"],
         _ => METADATA,
-    };
-    known.iter().find(|k| **k == label).copied()
+    }
 }
 
 impl FieldSelector {
@@ -99,7 +113,7 @@ impl FieldSelector {
             }
             let (label, value, equal) = split_operator(&part)
                 .ok_or_else(|| format!("invalid selector: '{text}'; can't understand '{part}'"))?;
-            let path = canonical(resource, label).ok_or_else(|| format!("field label not supported: {label}"))?;
+            let path = canonical(resource, label).ok_or_else(|| unsupported(resource, label))?;
             terms.push(Term {
                 path,
                 value: unescape(value)?,

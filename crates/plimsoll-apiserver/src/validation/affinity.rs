@@ -22,20 +22,25 @@ const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 
 fn node_affinity(affinity: &Value, path: &str, causes: &mut Vec<Cause>) {
     if let Some(required) = set(affinity, REQUIRED) {
-        let path = format!("{path}.{REQUIRED}.nodeSelectorTerms");
-        let terms = list(required, "nodeSelectorTerms");
-        if terms.is_empty() {
-            causes.push(Cause::required(&path, "must have at least one node selector term"));
-        }
-        for (at, term) in terms.iter().enumerate() {
-            node_term(term, true, &format!("{path}[{at}]"), causes);
-        }
+        node_selector(required, &format!("{path}.{REQUIRED}"), causes);
     }
     for (at, preferred) in list(affinity, PREFERRED).iter().enumerate() {
         let path = format!("{path}.{PREFERRED}[{at}]");
         weight(preferred, &path, causes);
         let term = preferred.get("preference").unwrap_or(&Value::Null);
         node_term(term, false, &format!("{path}.preference"), causes);
+    }
+}
+
+/// Checks a node selector of which one term must match.
+pub(super) fn node_selector(selector: &Value, path: &str, causes: &mut Vec<Cause>) {
+    let path = format!("{path}.nodeSelectorTerms");
+    let terms = list(selector, "nodeSelectorTerms");
+    if terms.is_empty() {
+        causes.push(Cause::required(&path, "must have at least one node selector term"));
+    }
+    for (at, term) in terms.iter().enumerate() {
+        node_term(term, true, &format!("{path}[{at}]"), causes);
     }
 }
 

@@ -229,7 +229,8 @@ pub(super) fn undecodable_quantity(holder: &Value, field: &str) -> Option<String
     wrong.then(|| NOT_A_QUANTITY.to_owned())
 }
 
-fn parse(amount: &Value) -> Option<Quantity> {
+/// A quantity, if it is one.
+pub(super) fn parse(amount: &Value) -> Option<Quantity> {
     match amount {
         Value::String(text) => Quantity::parse(text).ok(),
         Value::Number(number) => Quantity::parse(&number.to_string()).ok(),

@@ -1,8 +1,12 @@
 use std::fmt;
+use std::sync::Arc;
 
+use plimsoll_model::storage::StorageObject;
 use plimsoll_model::{
     DecodeError, DisruptionBudget, Namespace, Node, ObjectName, Pod, Raw, RawPolicy, ResourceVersion, WorkloadKind,
-    WorkloadSelector, decode_disruption_budget, decode_namespace, decode_node, decode_pod, decode_workload_selector,
+    WorkloadSelector, decode_csi_driver, decode_csi_node, decode_csi_storage_capacity, decode_disruption_budget,
+    decode_namespace, decode_node, decode_persistent_volume, decode_persistent_volume_claim, decode_pod,
+    decode_storage_class, decode_volume_attachment, decode_workload_selector,
 };
 
 /// A kind that can be watched: where it is, and how it is read.
@@ -172,4 +176,48 @@ workloads! {
     ReplicaSets: ReplicaSet "replicasets" "/apis/apps/v1/replicasets";
     /// All stateful sets.
     StatefulSets: StatefulSet "statefulsets" "/apis/apps/v1/statefulsets";
+}
+
+/// Kinds of storage.
+macro_rules! storage {
+    ($($(#[$doc:meta])* $kind:ident: $name:literal $path:literal $decode:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $kind;
+
+        impl WatchedKind for $kind {
+            type Object = StorageObject;
+            const NAME: &'static str = $name;
+            const PATH: &'static str = $path;
+
+            fn decode(json: &[u8], _: RawPolicy) -> Result<StorageObject, DecodeError> {
+                $decode(json).map(|object| Arc::new(object).into())
+            }
+
+            fn name(object: &StorageObject) -> ObjectName {
+                object.name().clone()
+            }
+
+            fn version(object: &StorageObject) -> ResourceVersion {
+                object.resource_version()
+            }
+        }
+    )*};
+}
+
+storage! {
+    /// All storage classes.
+    StorageClasses: "storageclasses" "/apis/storage.k8s.io/v1/storageclasses" decode_storage_class;
+    /// All CSI drivers.
+    CsiDrivers: "csidrivers" "/apis/storage.k8s.io/v1/csidrivers" decode_csi_driver;
+    /// What CSI drivers say of all nodes.
+    CsiNodes: "csinodes" "/apis/storage.k8s.io/v1/csinodes" decode_csi_node;
+    /// What room CSI drivers have where.
+    CsiStorageCapacities: "csistoragecapacities" "/apis/storage.k8s.io/v1/csistoragecapacities" decode_csi_storage_capacity;
+    /// All volume attachments.
+    VolumeAttachments: "volumeattachments" "/apis/storage.k8s.io/v1/volumeattachments" decode_volume_attachment;
+    /// All persistent volumes.
+    PersistentVolumes: "persistentvolumes" "/api/v1/persistentvolumes" decode_persistent_volume;
+    /// All claims of persistent volumes.
+    PersistentVolumeClaims: "persistentvolumeclaims" "/api/v1/persistentvolumeclaims" decode_persistent_volume_claim;
 }

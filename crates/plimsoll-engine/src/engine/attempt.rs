@@ -6,6 +6,7 @@ use plimsoll_model::{Moment, Pod};
 
 use super::Engine;
 use super::extending::ask_about_victims;
+use super::reservations::tell_volume_errors;
 use crate::cycle::{Awaited, Cycle, Look, Scope};
 use crate::{Diagnosis, DropReason, Nomination, Notice, Outcome, Step};
 
@@ -159,6 +160,7 @@ impl Engine {
             self.settle_plan(plan, cycle.post_filtering.terms, now);
         }
         self.verdicts.extend(cycle.state.take_permit_verdicts());
+        tell_volume_errors(&cycle.state, out);
         self.spare = Some(cycle);
         self.release_held(now, out);
         self.heed_verdicts(now, out);
@@ -313,6 +315,7 @@ impl Engine {
         if self.still_fits(cycle, &name, choice.node, now) {
             return Flow::Done(self.claim_node(cycle, choice, now, out));
         }
+        tell_volume_errors(&cycle.state, out);
         let (pod, plan, begun_at) = (Arc::clone(&cycle.pod), Arc::clone(&cycle.plan), cycle.begun_at);
         cycle.reuse(pod, plan, begun_at);
         Flow::Go(Stage::Look)

@@ -9,6 +9,7 @@ use plimsoll_model::Moment;
 
 use super::Engine;
 use super::attempt::{Choice, failed};
+use super::reservations::tell_volume_errors;
 use crate::cycle::Cycle;
 use crate::fit_error::chosen_node_message;
 use crate::record::Record;
@@ -31,6 +32,9 @@ impl Engine {
         // Nobody else has a turn before its plugins reserve anew.
         self.adoptions.end(&cycle.pod.uid);
         let granted = self.reserve(id, now).and_then(|()| self.permit(id, now));
+        if let Some(record) = self.records.get(id) {
+            tell_volume_errors(&record.state, out);
+        }
         if let Err((point, status)) = granted {
             self.tentative = None;
             self.withdraw(id);
@@ -80,13 +84,17 @@ impl Engine {
             return Ok(());
         };
         let (pod, plan) = (Arc::clone(record.claim.pod()), Arc::clone(&record.plan));
-        let context = CycleContext {
-            pod: &pod,
-            columns: self.ledger.columns(),
-            now,
-        };
         for plugin in &plan.profile.reserve {
+            let context = CycleContext {
+                pod: &pod,
+                columns: self.ledger.columns(),
+                now,
+            };
             let reserved = plugin.reserve(context, &mut record.state, record.claim.node());
+            if let Some(volumes) = record.state.take_reservation() {
+                self.ledger.reserve_volumes(&pod.uid, volumes);
+                self.ledger.recount(&pod.uid);
+            }
             reserved.map_err(|status| {
                 (
                     "Reserve",
@@ -141,6 +149,7 @@ impl Engine {
             return;
         };
         let pod = Arc::clone(record.claim.pod());
+        self.waits.remove(id);
         self.ledger.release(&pod.uid);
         self.ledger.recount(&pod.uid);
         unreserve(&mut record, &mut self.verdicts);

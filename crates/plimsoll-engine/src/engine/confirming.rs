@@ -7,6 +7,7 @@ use plimsoll_model::{Moment, Uid};
 
 use super::Engine;
 use super::attempt::{Flow, Stage};
+use super::reservations::tell_volume_errors;
 use crate::cycle::{Cycle, Look, Scope};
 use crate::preemption::{Found, Search};
 use crate::{Diagnosis, Notice, Outcome, PreemptionPlan};
@@ -33,6 +34,7 @@ impl Engine {
         if self.still_helps(cycle, plan, now) {
             return flow;
         }
+        tell_volume_errors(&cycle.state, out);
         let (pod, plan, begun_at) = (cycle.pod.clone(), cycle.plan.clone(), cycle.begun_at);
         cycle.reuse(pod, plan, begun_at);
         Flow::Go(Stage::Look)

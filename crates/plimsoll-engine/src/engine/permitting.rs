@@ -5,6 +5,7 @@ use plimsoll_model::{Moment, Uid};
 
 use super::Engine;
 use crate::fit_error::chosen_node_message;
+use crate::record::PreBindWork;
 use crate::{ClaimId, Failure, FailureReason, Notice};
 
 impl Engine {
@@ -89,9 +90,8 @@ impl Engine {
         };
         let message = if !record.permits.is_empty() {
             "waiting on permit for pod: preempted".to_owned()
-        } else if record.pre_bind_under_way {
-            let plugin = record.plan.profile.pre_bind.get(record.next_pre_bind - 1);
-            let name = plugin.map_or("", |plugin| plugin.name());
+        } else if record.pre_bind != PreBindWork::None {
+            let name = record.pre_bind_plugin().map_or("", |plugin| plugin.name());
             format!("running PreBind plugin {name:?}: preempted by DefaultPreemption")
         } else {
             return false;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use plimsoll_framework::{BindAction, Effect, EffectReply, PreBindOutcome, guarded};
+use plimsoll_framework::{BindAction, Effect, PreBindInput, PreBindOutcome, guarded};
 use plimsoll_model::{Moment, Pod, Seq};
 
 use super::claiming::unreserve;
@@ -9,11 +9,13 @@ use super::permitting::removed_message;
 use super::{Engine, Held};
 use crate::claim::{Ask, Carrier, Input, Reaction};
 use crate::go_duration::go_duration;
+use crate::record::PreBindWork;
 use crate::{ClaimId, ClaimState, Ending, Failure, FailureReason, Notice};
 
 /// What comes next for a claim that has its permits.
 enum Next {
-    PreBind(Effect),
+    Perform(Effect),
+    Step,
     Send(Carrier),
     /// A plugin panicked, or (without a text) no bind plugin binds.
     Fail(String),
@@ -25,7 +27,7 @@ impl Engine {
         let waits = self
             .records
             .get(id)
-            .is_none_or(|record| record.claim.state() != ClaimState::Waiting || record.pre_bind_under_way);
+            .is_none_or(|record| record.claim.state() != ClaimState::Waiting || record.pre_bind != PreBindWork::None);
         if waits {
             return;
         }
@@ -39,9 +41,13 @@ impl Engine {
         }
         self.records.set_alarm(id);
         match self.next_for(id) {
-            Next::PreBind(effect) => {
+            Next::Perform(effect) => {
                 self.expect(id, out);
-                self.send_pre_bind(id, effect, out);
+                self.perform_pre_bind(id, effect, out);
+            }
+            Next::Step => {
+                self.expect(id, out);
+                self.step_in_turn(id, PreBindInput::Begin, now, out);
             }
             Next::Send(carrier) => self.advance_claim(id, Input::Cleared(carrier), now, out),
             Next::Fail(message) => self.fail_waiting(id, error(message, self.applied), now, out),
@@ -59,12 +65,12 @@ impl Engine {
             match guarded(|| plugin.pre_bind(&pod, &record.state, node)) {
                 Ok(PreBindOutcome::Skip) => {}
                 Ok(PreBindOutcome::Needs(request)) => {
-                    record.pre_bind_under_way = true;
-                    return Next::PreBind(Effect {
+                    return Next::Perform(Effect {
                         plugin: plugin.name(),
                         request,
                     });
                 }
+                Ok(PreBindOutcome::Steps) => return Next::Step,
                 Err(panic) => {
                     return Next::Fail(format!("running PreBind plugin {:?}: panicked: {panic}", plugin.name()));
                 }
@@ -106,44 +112,13 @@ impl Engine {
         }
     }
 
-    fn send_pre_bind(&self, claim: ClaimId, effect: Effect, out: &mut Vec<Notice>) {
-        if let Some(record) = self.records.get(claim) {
-            let node = CompactString::from(record.claim.node());
-            out.push(Notice::PreBind {
-                claim,
-                pod: Arc::clone(record.claim.pod()),
-                node,
-                effect,
-            });
-        }
-    }
-
-    pub(super) fn on_pre_bind_reply(&mut self, id: ClaimId, reply: EffectReply, now: Moment, out: &mut Vec<Notice>) {
-        let Some(record) = self.records.get_mut(id).filter(|record| record.pre_bind_under_way) else {
-            return;
-        };
-        record.pre_bind_under_way = false;
-        let plugin = record
-            .plan
-            .profile
-            .pre_bind
-            .get(record.next_pre_bind - 1)
-            .map_or("", |plugin| plugin.name());
-        match reply {
-            Ok(_) => self.proceed(id, now, out),
-            Err(cause) => {
-                let failure = error(format!("running PreBind plugin {plugin:?}: {cause}"), self.applied);
-                self.fail_waiting(id, failure, now, out);
-            }
-        }
-    }
-
     pub(super) fn on_alarm(&mut self, id: ClaimId, now: Moment, out: &mut Vec<Notice>) {
         let late = self
             .records
             .get(id)
             .and_then(|record| record.permits.iter().min_by_key(|wait| wait.until));
         match late.filter(|wait| wait.until <= now) {
+            None if self.has_waited_for_pre_bind(id, now) => self.step_in_turn(id, PreBindInput::Due, now, out),
             Some(wait) => {
                 let (plugin, waited) = (wait.plugin, go_duration(wait.timeout));
                 let message = format!("rejected due to timeout after waiting {waited} at plugin {plugin}");
@@ -267,6 +242,7 @@ impl Engine {
         let Some(mut record) = self.records.remove(id) else {
             return;
         };
+        self.waits.remove(id);
         let pod = Arc::clone(record.claim.pod());
         let node = CompactString::from(record.claim.node());
         if ending != Ending::Confirmed && !record.claim.is_bound() && !record.claim.is_moved() {
@@ -343,7 +319,7 @@ fn refused(claim: &crate::Claim, plugin: &str, judged_at: Seq) -> Failure {
     error(message, judged_at)
 }
 
-fn error(message: String, judged_at: Seq) -> Failure {
+pub(super) fn error(message: String, judged_at: Seq) -> Failure {
     Failure {
         reason: FailureReason::SchedulerError,
         message,

@@ -24,6 +24,7 @@ mod resuming;
 mod sampling;
 mod selecting;
 mod settling;
+mod stepping;
 mod trials;
 
 use fixture::{Cluster, ProfileBuilder, node, nominated, pod};

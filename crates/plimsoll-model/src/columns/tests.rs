@@ -8,6 +8,7 @@ use naive::Cluster;
 mod naive;
 mod pods;
 mod priorities;
+mod volumes;
 
 const NAMES: [&str; 6] = ["n0", "n1", "n2", "n3", "n4", "n5"];
 const SCALARS: [&str; 3] = ["example.com/a", "example.com/b", "hugepages-2Mi"];

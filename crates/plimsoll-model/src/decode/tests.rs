@@ -9,6 +9,7 @@ use crate::{
 
 mod kinds;
 mod status;
+mod storage;
 
 const RUNNING_POD: &str = include_str!("tests/running_pod.json");
 const NODE: &str = include_str!("tests/node.json");
@@ -233,7 +234,10 @@ fn volumes_that_matter_are_told_apart() {
         ),
         (
             json!({"awsElasticBlockStore": {"volumeID": "d"}}),
-            Some(VolumeKind::AwsElasticBlockStore { volume_id: "d".into() }),
+            Some(VolumeKind::AwsElasticBlockStore {
+                volume: "v".into(),
+                volume_id: "d".into(),
+            }),
         ),
         (
             json!({"iscsi": {"iqn": "q"}}),
@@ -257,7 +261,31 @@ fn volumes_that_matter_are_told_apart() {
         ),
         (
             json!({"azureDisk": {"diskName": "p"}}),
-            Some(VolumeKind::InTree(InTreeVolume::AzureDisk)),
+            Some(VolumeKind::InTree(InTreeVolume::AzureDisk {
+                volume: "v".into(),
+                disk_uri: "".into(),
+                kind: None,
+            })),
+        ),
+        (
+            json!({"azureDisk": {"diskName": "p", "diskURI": "u", "kind": "Managed"}}),
+            Some(VolumeKind::InTree(InTreeVolume::AzureDisk {
+                volume: "v".into(),
+                disk_uri: "u".into(),
+                kind: Some("Managed".into()),
+            })),
+        ),
+        (
+            json!({"azureFile": {"shareName": "s", "secretName": "t"}}),
+            Some(VolumeKind::InTree(InTreeVolume::AzureFile)),
+        ),
+        (
+            json!({"cinder": {"volumeID": "d"}}),
+            Some(VolumeKind::InTree(InTreeVolume::Cinder { volume_id: "d".into() })),
+        ),
+        (
+            json!({"portworxVolume": {"volumeID": "d"}}),
+            Some(VolumeKind::InTree(InTreeVolume::Portworx { volume_id: "d".into() })),
         ),
     ];
     for (mut source, expected) in cases {

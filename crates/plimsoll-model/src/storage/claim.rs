@@ -21,6 +21,8 @@ pub struct PersistentVolumeClaim {
     pub class: CompactString,
     /// `spec.volumeName`; empty while it has none.
     pub volume: CompactString,
+    /// Whether it has any annotation at all.
+    pub annotated: bool,
     /// Whether it has the annotation `pv.kubernetes.io/bind-completed`, whatever its value.
     pub bind_completed: bool,
     /// Annotation `volume.kubernetes.io/selected-node`, also an empty one.

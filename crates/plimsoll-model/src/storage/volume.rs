@@ -92,6 +92,8 @@ pub enum VolumeSource {
     AzureDisk {
         /// URI of the disk.
         disk_uri: CompactString,
+        /// `Managed`, or a kind that no CSI driver knows; the API server fills an absent one in.
+        kind: Option<CompactString>,
     },
     /// `azureFile`.
     AzureFile {

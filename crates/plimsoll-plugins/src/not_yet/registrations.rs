@@ -41,56 +41,12 @@ pub(super) fn of(missing: Missing) -> Registrations {
     Registrations {
         missing,
         events: match missing.plugin {
-            "VolumeRestrictions" => VOLUME_RESTRICTIONS,
-            "NodeVolumeLimits" => NODE_VOLUME_LIMITS,
-            "VolumeBinding" => VOLUME_BINDING,
-            "VolumeZone" => VOLUME_ZONE,
             "DynamicResources" => DYNAMIC_RESOURCES,
             "GangScheduling" => GANG_SCHEDULING,
             _ => &[],
         },
     }
 }
-
-const VOLUME_RESTRICTIONS: &[(EventResource, Action)] = &[
-    (EventResource::Pod, Action::DELETE),
-    (EventResource::Node, Action::ADD),
-    (EventResource::PersistentVolumeClaim, Action::ADD),
-];
-
-const NODE_VOLUME_LIMITS: &[(EventResource, Action)] = &[
-    (EventResource::CsiNode, Action::ADD),
-    (EventResource::CsiNode, Action::UPDATE),
-    (EventResource::Pod, Action::DELETE),
-    (EventResource::PersistentVolumeClaim, Action::ADD),
-    (EventResource::VolumeAttachment, Action::DELETE),
-];
-
-const VOLUME_BINDING: &[(EventResource, Action)] = &[
-    (EventResource::StorageClass, Action::ADD),
-    (EventResource::StorageClass, Action::UPDATE),
-    (EventResource::PersistentVolumeClaim, Action::ADD),
-    (EventResource::PersistentVolumeClaim, Action::UPDATE),
-    (EventResource::PersistentVolume, Action::ADD),
-    (EventResource::PersistentVolume, Action::UPDATE),
-    (EventResource::Node, Action::ADD),
-    (EventResource::Node, Action::UPDATE_NODE_LABEL),
-    (EventResource::CsiNode, Action::ADD),
-    (EventResource::CsiNode, Action::UPDATE),
-    (EventResource::CsiDriver, Action::UPDATE),
-    (EventResource::CsiStorageCapacity, Action::ADD),
-    (EventResource::CsiStorageCapacity, Action::UPDATE),
-];
-
-const VOLUME_ZONE: &[(EventResource, Action)] = &[
-    (EventResource::StorageClass, Action::ADD),
-    (EventResource::Node, Action::ADD),
-    (EventResource::Node, Action::UPDATE_NODE_LABEL),
-    (EventResource::PersistentVolumeClaim, Action::ADD),
-    (EventResource::PersistentVolumeClaim, Action::UPDATE),
-    (EventResource::PersistentVolume, Action::ADD),
-    (EventResource::PersistentVolume, Action::UPDATE),
-];
 
 const DYNAMIC_RESOURCES: &[(EventResource, Action)] = &[
     (EventResource::Node, Action::ADD),

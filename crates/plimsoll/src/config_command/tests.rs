@@ -86,7 +86,7 @@ fn a_valid_file_is_called_so_with_what_is_not_there_yet() {
     let folder = Folder::new(&[("f", HEAD.to_owned())]);
     let (end, out, _) = folder.run(&["check", "@f"]);
     assert_eq!(end, End::Fine);
-    assert!(out.contains("f: warning: VolumeBinding is not there yet"), "{out}");
+    assert!(out.contains("f: warning: DynamicResources is not there yet"), "{out}");
     assert!(
         out.ends_with("f: a valid KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1\n"),
         "{out}"
@@ -96,15 +96,15 @@ fn a_valid_file_is_called_so_with_what_is_not_there_yet() {
 #[test]
 fn plugins_that_do_not_exist_and_those_that_are_not_there_yet_are_problems_by_name() {
     let enable = |name: &str| format!("{HEAD}profiles:\n- plugins:\n    filter:\n      enabled: [{{name: {name}}}]\n");
-    let folder = Folder::new(&[("typo", enable("NodeAfinity")), ("yet", enable("VolumeZone"))]);
+    let folder = Folder::new(&[("typo", enable("NodeAfinity")), ("yet", enable("DynamicResources"))]);
     let (end, out, _) = folder.run(&["check", "@typo"]);
     assert_eq!(end, End::Found);
     assert!(out.contains(r#"FilterPlugin "NodeAfinity" does not exist"#), "{out}");
     assert!(out.contains(r#"try: did you mean "NodeAffinity"?"#), "{out}");
     let (end, out, _) = folder.run(&["check", "@yet"]);
     assert_eq!(end, End::Found);
-    assert!(out.contains("VolumeZone"), "{out}");
-    assert!(out.contains("    try: leave VolumeZone out"), "{out}");
+    assert!(out.contains("DynamicResources"), "{out}");
+    assert!(out.contains("    try: leave DynamicResources out"), "{out}");
 }
 
 #[test]
@@ -150,14 +150,14 @@ fn a_conversion_says_what_it_leaves_out() {
 
 #[test]
 fn what_the_program_cannot_start_with_yet_still_converts() {
-    let volumes = r#"{"kind": "Policy", "apiVersion": "v1", "predicates": [{"name": "NoVolumeZoneConflict"}]}"#;
-    let folder = Folder::new(&[("v", volumes.to_owned())]);
-    let (end, out, _) = folder.run(&["check", "@v"]);
+    let devices = format!("{HEAD}profiles: [{{plugins: {{filter: {{enabled: [{{name: DynamicResources}}]}}}}}}]\n");
+    let folder = Folder::new(&[("d", devices)]);
+    let (end, out, _) = folder.run(&["check", "@d"]);
     assert_eq!(end, End::Found);
-    assert!(out.contains("VolumeZone"), "{out}");
-    let (_, out, err) = folder.run(&["convert", "@v"]);
+    assert!(out.contains("DynamicResources"), "{out}");
+    let (_, out, err) = folder.run(&["convert", "@d"]);
     assert!(out.starts_with("apiVersion: kubescheduler.config.k8s.io/v1"), "{out}");
-    assert!(err.contains("VolumeZone"), "{err}");
+    assert!(err.contains("DynamicResources"), "{err}");
 }
 
 #[test]

@@ -75,6 +75,15 @@ fn objects() -> Vec<(&'static str, Value)> {
             json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": {"name": "parity-kind"}, "spec": {}}),
         ),
         (
+            "/apis/storage.k8s.io/v1/namespaces/parity/csistoragecapacities",
+            json!({"apiVersion": "storage.k8s.io/v1", "kind": "CSIStorageCapacity", "metadata": {"name": "kind"}, "storageClassName": "fast"}),
+        ),
+        (
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            json!({"apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "parity-kind"},
+                "spec": {"attacher": "example.com", "nodeName": "n", "source": {"persistentVolumeName": "v"}}}),
+        ),
+        (
             "/apis/scheduling.k8s.io/v1/priorityclasses",
             json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "parity-kind"}, "value": 5}),
         ),

@@ -11,7 +11,6 @@ const PANIC: &str = "PLIMSOLL_TEST_PANIC_LABEL";
 /// A pod and the words that must name what it needs and does not get.
 fn beyond_reach() -> Vec<(PodFixture, &'static str)> {
     vec![
-        (pod("volume").volume_claim("data"), "volume claims"),
         (pod("device").resource_claim("gpu"), "resource claims"),
         (pod("member").group("gang"), "scheduling group"),
     ]

@@ -51,8 +51,12 @@ fn agreeing() -> Accounts {
             attempts: vec![Uid::from("decided")],
             claims: vec![
                 claim(1, "claimed", ClaimState::Sent, Some(NOW - 40)),
-                claim(2, "placed", ClaimState::Bound, None),
+                ClaimAccount {
+                    holds_volumes: true,
+                    ..claim(2, "placed", ClaimState::Bound, None)
+                },
             ],
+            reserving: Some(vec![Uid::from("placed")]),
             waiting: uids.into_iter().filter(|uid| *uid != "placed").map(Uid::from).collect(),
             idle: false,
             answers_lost: false,
@@ -72,6 +76,8 @@ fn claim(id: u64, uid: &str, state: ClaimState, asked: Option<u64>) -> ClaimAcco
         uid: Uid::from(uid),
         state,
         asked: asked.map(at),
+        writes_volume: false,
+        holds_volumes: false,
     }
 }
 
@@ -240,6 +246,37 @@ fn somebody_owes_an_answer_to_each_claim_that_waits_for_one() {
         });
         assert_eq!(lost, unanswered(Some(NOW - 40)), "{state:?}");
     }
+    let writes = |asked, answers_lost| {
+        found(|accounts| {
+            accounts.cycle.claims[0] = ClaimAccount {
+                writes_volume: true,
+                ..claim(1, "claimed", ClaimState::Waiting, asked)
+            };
+            accounts.cycle.answers_lost = answers_lost;
+        })
+    };
+    assert_eq!(writes(Some(NOW - 40), false), NOTHING);
+    assert_eq!(writes(Some(NOW - 40), true), unanswered(Some(NOW - 40)));
+    assert_eq!(writes(None, false), unanswered(None));
+}
+
+#[test]
+fn volumes_are_reserved_for_the_pods_whose_claims_hold_some_and_for_nobody_else() {
+    let reserving = |uids: Option<&[&str]>| {
+        let uids = uids.map(|uids| uids.iter().copied().map(Uid::from).collect());
+        found(|accounts| accounts.cycle.reserving = uids)
+    };
+    assert_eq!(reserving(Some(&[])), one("placed", Finding::MissingReservation));
+    // Its claim holds none, or there is none.
+    for uid in ["claimed", "gone"] {
+        assert_eq!(
+            reserving(Some(&["placed", uid])),
+            one(uid, Finding::OrphanedReservation),
+            "{uid}"
+        );
+    }
+    // A cycle that waits says nothing: claims may end meanwhile, and the columns stand still.
+    assert_eq!(reserving(None), NOTHING);
 }
 
 #[test]
@@ -278,6 +315,8 @@ fn every_kind_has_a_label_of_its_own_that_is_shown_at_zero() {
         Finding::Overdue { due: at(1) },
         Finding::OrphanedClaim { claim },
         Finding::Unanswered { claim, asked: None },
+        Finding::OrphanedReservation,
+        Finding::MissingReservation,
         Finding::Unasked { handed_out: 1 },
     ];
     assert_eq!(findings.map(Finding::kind), Finding::KINDS);

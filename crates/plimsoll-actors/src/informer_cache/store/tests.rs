@@ -1,5 +1,5 @@
 use plimsoll_model::Raw;
-use plimsoll_model::testing::pod;
+use plimsoll_model::testing::{attachment, claim, csi_driver, csi_node, pod, storage_capacity, storage_class, volume};
 
 use super::*;
 
@@ -183,4 +183,41 @@ fn an_update_of_what_the_scheduler_does_not_read_brings_the_newest_whole_object(
     store.upsert(whole("a", "1", 2), &mut out);
     store.replace(vec![whole("a", "1", 3)], &[], ResourceVersion::new(3), &mut out);
     assert_eq!(told(&out), ["+1@1", "1@1>2", "1@2>3"]);
+}
+
+/// What an update that changes nothing but the version tells, as a number of changes.
+fn told_of_a_new_version(object: impl Fn(u64) -> StorageObject) -> usize {
+    let mut store = Store::default();
+    let first = vec![Arc::new(object(1))];
+    store.replace(first, &[], ResourceVersion::new(1), &mut Vec::new());
+    let mut out = Vec::new();
+    store.upsert(Arc::new(object(2)), &mut out);
+    assert_eq!(store.applied(), ResourceVersion::new(2));
+    out.len()
+}
+
+#[test]
+fn of_storage_that_nobody_writes_an_update_of_what_is_not_kept_is_not_told() {
+    for told in [
+        told_of_a_new_version(|version| storage_class("a").resource_version(version).object()),
+        told_of_a_new_version(|version| csi_driver("a").resource_version(version).object()),
+        told_of_a_new_version(|version| csi_node("a").resource_version(version).object()),
+        told_of_a_new_version(|version| storage_capacity("a", "fast").resource_version(version).object()),
+        told_of_a_new_version(|version| attachment("a", "d", "n", "v").resource_version(version).object()),
+    ] {
+        assert_eq!(told, 0);
+    }
+    let mut store = Store::default();
+    let node = |version, limit| Arc::new(csi_node("n").resource_version(version).driver("d", limit).object());
+    store.replace(vec![node(1, Some(3))], &[], ResourceVersion::new(1), &mut Vec::new());
+    let mut out = Vec::new();
+    store.upsert(node(2, Some(4)), &mut out);
+    assert_eq!(out.len(), 1, "a limit has changed");
+}
+
+#[test]
+fn every_version_of_a_volume_or_claim_is_told_since_writes_carry_it() {
+    let volumes = told_of_a_new_version(|version| volume("v").resource_version(version).object());
+    let claims = told_of_a_new_version(|version| claim("c").resource_version(version).object());
+    assert_eq!((volumes, claims), (1, 1));
 }

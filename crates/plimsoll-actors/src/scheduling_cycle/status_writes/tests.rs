@@ -17,6 +17,7 @@ fn what(job: &WriteJob) -> String {
         WriteJob::Bind { node, .. } | WriteJob::BindThrough { node, .. } => format!("bind to {node}"),
         WriteJob::Read { .. } => "read".to_owned(),
         WriteJob::Probe(_) => "probe".to_owned(),
+        WriteJob::Volume { .. } => "volume".to_owned(),
     }
 }
 

@@ -33,6 +33,12 @@ pub(super) fn nominated(name: &str, milli_cpu: i64, priority: i32, node: &str) -
     pod_with(name, milli_cpu, &spec, &format!(r#""nominatedNodeName":"{node}""#))
 }
 
+/// A pod with the claim `claim-<name>`.
+pub(super) fn with_claim(name: &str, milli_cpu: i64) -> Arc<Pod> {
+    let spec = format!(r#","volumes":[{{"name":"v","persistentVolumeClaim":{{"claimName":"claim-{name}"}}}}]"#);
+    pod_with(name, milli_cpu, &spec, "")
+}
+
 fn pod_with(name: &str, milli_cpu: i64, spec: &str, status: &str) -> Arc<Pod> {
     let json = format!(
         r#"{{"metadata":{{"name":"{name}","namespace":"default","uid":"uid-{name}","resourceVersion":"1"}},
@@ -147,6 +153,8 @@ impl Cluster {
             Notice::ExtenderIgnored { .. } => "ignored",
             Notice::ReadPod { .. } => "read",
             Notice::PreBind { .. } => "pre-bind",
+            Notice::WriteVolume { .. } => "write",
+            Notice::VolumeErrors { .. } => "volume-errors",
             Notice::Expect { .. } => "expect",
             Notice::Bound { .. } => "bound",
             Notice::BoundElsewhere { .. } => "elsewhere",

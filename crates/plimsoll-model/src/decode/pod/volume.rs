@@ -15,13 +15,13 @@ pub(super) struct WireVolume {
     image: Option<WireImage>,
     csi: Option<WireCsi>,
     gce_persistent_disk: Option<WireGce>,
-    aws_elastic_block_store: Option<WireAws>,
+    aws_elastic_block_store: Option<WireDisk>,
     iscsi: Option<WireIscsi>,
     rbd: Option<WireRbd>,
-    azure_disk: Option<IgnoredAny>,
+    azure_disk: Option<WireAzureDisk>,
     azure_file: Option<IgnoredAny>,
-    cinder: Option<IgnoredAny>,
-    portworx_volume: Option<IgnoredAny>,
+    cinder: Option<WireDisk>,
+    portworx_volume: Option<WireDisk>,
     vsphere_volume: Option<IgnoredAny>,
 }
 
@@ -53,10 +53,19 @@ struct WireGce {
     read_only: bool,
 }
 
+/// One that is told by its identity alone.
 #[derive(Deserialize)]
-struct WireAws {
+struct WireDisk {
     #[serde(default, rename = "volumeID", deserialize_with = "or_default")]
     volume_id: CompactString,
+}
+
+#[derive(Deserialize)]
+struct WireAzureDisk {
+    #[serde(default, rename = "diskURI", deserialize_with = "or_default")]
+    disk_uri: CompactString,
+    #[serde(default)]
+    kind: Option<CompactString>,
 }
 
 #[derive(Deserialize)]
@@ -107,41 +116,52 @@ impl WireVolume {
         if let Some(WireGce { pd_name, read_only }) = self.gce_persistent_disk {
             return Some(VolumeKind::GcePersistentDisk { pd_name, read_only });
         }
-        if let Some(WireAws { volume_id }) = self.aws_elastic_block_store {
-            return Some(VolumeKind::AwsElasticBlockStore { volume_id });
+        if let Some(WireDisk { volume_id }) = self.aws_elastic_block_store {
+            let volume = self.name;
+            return Some(VolumeKind::AwsElasticBlockStore { volume, volume_id });
         }
         if let Some(WireIscsi { iqn, read_only }) = self.iscsi {
             return Some(VolumeKind::Iscsi { iqn, read_only });
         }
-        if let Some(WireRbd {
-            monitors,
-            pool,
-            image,
-            read_only,
-        }) = self.rbd
-        {
-            let pool = if pool.is_empty() {
-                CompactString::const_new("rbd")
-            } else {
-                pool
-            };
-            return Some(VolumeKind::Rbd {
-                monitors,
-                pool,
-                image,
-                read_only,
+        if let Some(rbd) = self.rbd {
+            return Some(rbd.kind());
+        }
+        self.in_tree().map(VolumeKind::InTree)
+    }
+
+    fn in_tree(self) -> Option<InTreeVolume> {
+        if let Some(WireAzureDisk { disk_uri, kind }) = self.azure_disk {
+            return Some(InTreeVolume::AzureDisk {
+                volume: self.name,
+                disk_uri,
+                kind,
             });
         }
-        let others = [
-            (self.azure_disk, InTreeVolume::AzureDisk),
-            (self.azure_file, InTreeVolume::AzureFile),
-            (self.cinder, InTreeVolume::Cinder),
-            (self.portworx_volume, InTreeVolume::Portworx),
-            (self.vsphere_volume, InTreeVolume::Vsphere),
-        ];
-        others
-            .into_iter()
-            .find(|(present, _)| present.is_some())
-            .map(|(_, kind)| VolumeKind::InTree(kind))
+        if self.azure_file.is_some() {
+            return Some(InTreeVolume::AzureFile);
+        }
+        if let Some(WireDisk { volume_id }) = self.cinder {
+            return Some(InTreeVolume::Cinder { volume_id });
+        }
+        if let Some(WireDisk { volume_id }) = self.portworx_volume {
+            return Some(InTreeVolume::Portworx { volume_id });
+        }
+        self.vsphere_volume.map(|_| InTreeVolume::Vsphere)
+    }
+}
+
+impl WireRbd {
+    fn kind(self) -> VolumeKind {
+        let pool = if self.pool.is_empty() {
+            CompactString::const_new("rbd")
+        } else {
+            self.pool
+        };
+        VolumeKind::Rbd {
+            monitors: self.monitors,
+            pool,
+            image: self.image,
+            read_only: self.read_only,
+        }
     }
 }
