@@ -76,6 +76,7 @@ async fn make(client: &ApiClient, write: Write, pod: &Pod) -> Result<(), String>
         }
         Write::Delete => removed(client.delete_pod(&token, &wanted, pod).await),
         Write::Evict => removed(client.evict_pod(&token, &wanted, pod).await),
+        Write::Volume | Write::Claim => Err("no write to a pod".to_owned()),
     }
 }
 
@@ -95,6 +96,7 @@ fn applied(state: &State, write: Write, name: &str) -> bool {
         Write::Bind => pod.node().is_some(),
         Write::Status => pod.marked_as_victim(),
         Write::Delete | Write::Evict => pod.metadata.deletion_timestamp.is_some(),
+        Write::Volume | Write::Claim => false,
     }
 }
 
