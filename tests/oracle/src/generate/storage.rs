@@ -270,12 +270,16 @@ impl Store<'_> {
             Some(json!({ "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"] }))
         };
         if dice.percent(92) {
-            self.add_claim(dice, pod, &name, Some(owner));
+            self.add_claim(dice, pod, &name, owner.as_ref());
         }
         let template = json!({
             "spec": { "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } } },
         });
-        add_named_volume(pod, volume, json!({ "ephemeral": { "volumeClaimTemplate": template } }));
+        add_named_volume(
+            pod,
+            &volume,
+            json!({ "ephemeral": { "volumeClaimTemplate": template } }),
+        );
     }
 }
 
@@ -286,10 +290,10 @@ fn claimed(name: &str) -> Value {
 /// Adds a volume under a name that the pod does not have yet.
 fn add_volume(pod: &mut Value, name: &str, volume: Value) {
     let number = pod["spec"]["volumes"].as_array().map_or(0, Vec::len);
-    add_named_volume(pod, format!("{name}-{number}"), volume);
+    add_named_volume(pod, &format!("{name}-{number}"), volume);
 }
 
-fn add_named_volume(pod: &mut Value, name: String, mut volume: Value) {
+fn add_named_volume(pod: &mut Value, name: &str, mut volume: Value) {
     volume["name"] = json!(name);
     match &mut pod["spec"]["volumes"] {
         Value::Array(volumes) => volumes.push(volume),

@@ -30,14 +30,14 @@ enum State {
 
 impl Store<'_> {
     /// A claim for a pod, with its volume where it has one. The claim of an ephemeral volume tells whose it is.
-    pub(super) fn add_claim(&mut self, dice: &mut Dice, pod: &Value, name: &str, owner: Option<Option<Value>>) {
+    pub(super) fn add_claim(&mut self, dice: &mut Dice, pod: &Value, name: &str, owner: Option<&Value>) {
         let state = self.state(dice);
         let namespace = pod["metadata"]["namespace"].clone();
         let mut claim = any_claim(dice, name, &namespace);
         if self.habits == Habits::Contended && dice.percent(35) {
             claim["spec"]["accessModes"] = json!(["ReadWriteOncePod"]);
         }
-        if let Some(Some(owner)) = owner {
+        if let Some(owner) = owner {
             claim["metadata"]["ownerReferences"] = json!([{
                 "apiVersion": "v1", "kind": "Pod", "name": owner["name"], "uid": owner["uid"], "controller": true,
             }]);
