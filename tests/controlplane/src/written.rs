@@ -38,12 +38,11 @@ where
     K: kube::Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
     let changes = futures::stream::try_unfold(watching, |mut watching| async move {
-        let mut open = match watching.open.take() {
-            Some(open) => open,
-            None => {
-                let params = WatchParams::default();
-                watching.api.watch(&params, &watching.version).await?.boxed()
-            }
+        let mut open = if let Some(open) = watching.open.take() {
+            open
+        } else {
+            let params = WatchParams::default();
+            watching.api.watch(&params, &watching.version).await?.boxed()
         };
         // A watch that has ended is followed by another from the last version seen.
         let Some(change) = open.try_next().await? else {

@@ -233,7 +233,9 @@ impl World {
         let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |metrics: &Arc<Metrics>| {
             let reasons = Resignation::ALL.into_iter().map(Resignation::as_str);
-            reasons.map(|reason| metrics.resignations().counted(reason)).sum::<u64>()
+            reasons
+                .map(|reason| metrics.resignations().counted(reason))
+                .sum::<u64>()
         };
         metrics.values().map(of).sum()
     }

@@ -10,6 +10,7 @@ use crate::case::Case;
 use crate::dice::Dice;
 
 /// What pods of a cluster have in common.
+#[expect(clippy::struct_excessive_bools, reason = "each goes with any other")]
 struct Habits {
     /// How important the pod to place is.
     preemptor: i64,

@@ -107,7 +107,11 @@ impl Asked {
             ("prioritize", self.prioritizes),
             ("bind", self.binds),
         ];
-        verbs.into_iter().filter(|(_, asked)| *asked).map(|(verb, _)| verb).collect()
+        verbs
+            .into_iter()
+            .filter(|(_, asked)| *asked)
+            .map(|(verb, _)| verb)
+            .collect()
     }
 }
 
@@ -127,7 +131,9 @@ impl Climate {
             delays,
             election,
             bookmarks: if more.percent(12) { Some(NEVER) } else { bookmarks },
-            cold: *more.pick(&[Cold::None, Cold::None, Cold::Some, Cold::All]).unwrap_or(&Cold::None),
+            cold: *more
+                .pick(&[Cold::None, Cold::None, Cold::Some, Cold::All])
+                .unwrap_or(&Cold::None),
             extender: more.percent(35).then(|| Asked::of(&mut more)),
             clocks_differ: dice.percent(50),
             asks_outside,
@@ -161,7 +167,11 @@ impl Climate {
 
     /// How long nothing happens before the end, beyond what it takes to settle: long enough for a leader to give up.
     pub(super) fn quiet_end(&self) -> Duration {
-        if self.is_silent() { WATCH_PATIENCE } else { Duration::ZERO }
+        if self.is_silent() {
+            WATCH_PATIENCE
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// How long an extender's answer is waited for.

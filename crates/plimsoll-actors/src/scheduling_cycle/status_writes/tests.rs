@@ -134,9 +134,17 @@ fn a_pod_that_is_tried_again_before_the_stream_shows_its_last_patch_is_taken_as_
     assert_eq!(shown(&fixture, &judged).as_deref(), Some("n1"));
     assert!(fixture.answered(&PatchReply::Patched).is_empty());
     fixture.writes.handed_out(&judged);
-    assert_eq!(shown(&fixture, &judged).as_deref(), Some("n1"), "it may still be on its way");
+    assert_eq!(
+        shown(&fixture, &judged).as_deref(),
+        Some("n1"),
+        "it may still be on its way"
+    );
     fixture.writes.handed_out(&pod("a").nominated("n1").build());
-    assert_eq!(shown(&fixture, &judged), None, "it was seen, and what comes after it is true");
+    assert_eq!(
+        shown(&fixture, &judged),
+        None,
+        "it was seen, and what comes after it is true"
+    );
 }
 
 #[test]
@@ -155,7 +163,7 @@ fn a_patch_that_was_not_written_is_not_taken_for_what_the_pod_shows() {
 fn nothing_is_kept_of_pods_that_are_bound_or_gone() {
     for end in [
         Delta::PodDeleted(std::sync::Arc::new(pod("a").build())),
-        Delta::PodAdded(std::sync::Arc::new(pod("a").node("n2").build())),
+        Delta::PodAdded(std::sync::Arc::new(pod("a").on("n2").build())),
     ] {
         let mut fixture = Fixture::new();
         fixture.submit("n1");

@@ -147,12 +147,11 @@ pub(crate) fn any_claim(dice: &mut Dice, name: &str, namespace: &Value) -> Value
         &["ReadWriteOnce", "ReadOnlyMany"],
         &["ReadWriteOncePod"],
     ]);
-    let size = match dice.below(20) {
-        0 => dice.pick(&["1", "1500M", "100Ti", "1e9"]).to_owned(),
-        _ => {
-            let amount = dice.between(1, 12);
-            gibibytes(dice, amount)
-        }
+    let size = if dice.below(20) == 0 {
+        dice.pick(&["1", "1500M", "100Ti", "1e9"]).to_owned()
+    } else {
+        let amount = dice.between(1, 12);
+        gibibytes(dice, amount)
     };
     let mut spec = json!({ "accessModes": modes, "resources": { "requests": { "storage": size } } });
     if dice.percent(10) {
