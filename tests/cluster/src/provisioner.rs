@@ -148,7 +148,7 @@ async fn go_on(work: Arc<Work>, mut changes: watch::Receiver<Conduct>) -> anyhow
     let volumes = written(Api::<PersistentVolume>::all(work.client.clone()));
     let volumes = volumes.try_for_each_concurrent(AT_ONCE, move |volume| {
         let work = Arc::clone(&looks);
-        async move { work.look_at(volume).await }
+        async move { Box::pin(work.look_at(volume)).await }
     });
     let work = Box::pin(futures::future::try_join(claims, volumes));
     match select(work, Box::pin(changes.changed())).await {
@@ -226,7 +226,7 @@ impl Work {
         match volumes.create(&PostParams::default(), &volume).await {
             // The claim was written again before the controller had seen its volume.
             Err(kube::Error::Api(status)) if status.is_already_exists() => Ok(()),
-            outcome => Ok(drop(outcome?)),
+            outcome => outcome.map(drop).map_err(anyhow::Error::from),
         }
     }
 
@@ -244,13 +244,13 @@ impl Work {
             .await
         {
             Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
-            outcome => Ok(drop(outcome?)),
+            outcome => outcome.map(drop).map_err(anyhow::Error::from),
         }
     }
 
     /// Keeps the books of a volume that was written, and ends it when its claim is gone.
     async fn look_at(&self, volume: PersistentVolume) -> anyhow::Result<()> {
-        let Some(kept) = self.kept(&volume)? else { return Ok(()) };
+        let Some(kept) = kept(&volume)? else { return Ok(()) };
         if volume.metadata.deletion_timestamp.is_some() {
             return Ok(());
         }
@@ -269,23 +269,6 @@ impl Work {
         }
         self.books().remove(name);
         self.tell_room(&kept.0).await
-    }
-
-    /// The segment and the size of a volume, if it is this provisioner's.
-    fn kept(&self, volume: &PersistentVolume) -> anyhow::Result<Option<(String, i128)>> {
-        let by = volume.metadata.annotations.iter().flatten();
-        let ours = by
-            .into_iter()
-            .any(|(key, value)| key == "pv.kubernetes.io/provisioned-by" && value == DRIVER);
-        if !ours {
-            return Ok(None);
-        }
-        let object = serde_json::to_value(volume)?;
-        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let affinity = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
-        let segment = text(affinity).context("a volume of nowhere")?;
-        let size = text("/spec/capacity/storage").context("a volume of no size")?;
-        Ok(Some((segment, thousandths(&size)? / 1000)))
     }
 
     /// Enters a volume into the books, unless there is no room for it.
@@ -389,4 +372,21 @@ fn size(claim: &PersistentVolumeClaim) -> anyhow::Result<i128> {
     let size = thousandths(&size.context("a claim of no size")?.0)? / 1000;
     ensure!(size > 0, "a claim of no size");
     Ok(size)
+}
+
+/// The segment and the size of a volume, if it is this provisioner's.
+fn kept(volume: &PersistentVolume) -> anyhow::Result<Option<(String, i128)>> {
+    let by = volume.metadata.annotations.iter().flatten();
+    let ours = by
+        .into_iter()
+        .any(|(key, value)| key == "pv.kubernetes.io/provisioned-by" && value == DRIVER);
+    if !ours {
+        return Ok(None);
+    }
+    let object = serde_json::to_value(volume)?;
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+    let affinity = "/spec/nodeAffinity/required/nodeSelectorTerms/0/matchExpressions/0/values/0";
+    let segment = text(affinity).context("a volume of nowhere")?;
+    let size = text("/spec/capacity/storage").context("a volume of no size")?;
+    Ok(Some((segment, thousandths(&size)? / 1000)))
 }

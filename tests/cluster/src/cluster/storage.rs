@@ -85,15 +85,15 @@ impl Cluster<'_> {
 
     /// An attachment of a volume to a node.
     pub async fn attach(&self, volume: &str, node: &str) -> anyhow::Result<()> {
-        self.create::<VolumeAttachment>(json!({
+        let attachment = json!({
             "metadata": { "name": format!("{volume}-{node}") },
             "spec": {
                 "attacher": crate::fixtures::DRIVER,
                 "nodeName": node,
                 "source": { "persistentVolumeName": volume },
             },
-        }))
-        .await
+        });
+        Box::pin(self.create::<VolumeAttachment>(attachment)).await
     }
 
     /// Deletes an attachment.

@@ -58,6 +58,7 @@ enum Cold {
 
 /// What an extender is asked, and how long each answer takes.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "any verb goes with any other")]
 pub(super) struct Asked {
     pub(super) filters: bool,
     prioritizes: bool,
