@@ -72,7 +72,7 @@ fn bind(world: &World, claim: &str, volume: &str) {
     world
         .server()
         .modify_status(resource, "default", claim, |claim| {
-            claim["status"]["phase"] = json!("Bound")
+            claim["status"]["phase"] = json!("Bound");
         })
         .unwrap();
 }
