@@ -6,6 +6,7 @@ mod binding;
 mod capacity;
 mod conflicts;
 mod crowd;
+mod fencing;
 mod limits;
 mod provisioning;
 mod setbacks;
