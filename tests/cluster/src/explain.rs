@@ -109,8 +109,8 @@ mod tests {
             "0/1 nodes are available: 1 Insufficient cpu."
         );
         assert_eq!(without_preemption("no nodes"), "no nodes");
-        let message = "0/1 nodes are available: persistentvolumeclaim \"a\" not found. not found";
-        assert_eq!(without_preemption(message), message.strip_suffix(" not found").unwrap());
+        let claim = "0/1 nodes are available: persistentvolumeclaim \"a\" not found. not found";
+        assert_eq!(without_preemption(claim), claim.strip_suffix(" not found").unwrap());
         assert_eq!(without_preemption("a claim not found"), "a claim not found");
         let part = "0/1 nodes are available: 1 No victims.";
         assert_eq!(preemption_part(message), Some(part));
