@@ -1,7 +1,9 @@
 //! What must hold in every run, read from the API server's history of writes.
 
+mod attachments;
 mod cluster;
 pub mod judge;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +11,7 @@ use plimsoll_apiserver::ApiServer;
 use serde_json::Value;
 
 use self::cluster::{Cluster, Knowledge, text};
+pub use self::volumes::{volume_writes, volumes_kept_for_nobody, volumes_of_two};
 
 /// Replays the history and lists everything that was ever wrong: a pod bound twice, a node past its allocatable or with
 /// a host port taken twice, a pod written by a replica that did not hold the lease at that very version.

@@ -39,6 +39,8 @@ pub(super) struct Climate {
     cold: Cold,
     /// Who is asked about pods, and how.
     pub(super) extender: Option<Asked>,
+    /// Whether pods come with volumes.
+    pub(super) volumes: bool,
     clocks_differ: bool,
     asks_outside: Option<Duration>,
     hard_budgets: bool,
@@ -129,6 +131,7 @@ impl Climate {
             bookmarks: if more.percent(12) { Some(NEVER) } else { bookmarks },
             cold: *more.pick(&[Cold::None, Cold::None, Cold::Some, Cold::All]).unwrap_or(&Cold::None),
             extender: more.percent(35).then(|| Asked::of(&mut more)),
+            volumes: more.percent(40),
             clocks_differ: dice.percent(50),
             asks_outside,
             // Half of the runs ask the API server before they evict anybody.

@@ -13,7 +13,7 @@ const NEEDED_BY: &str = "needed-by";
 
 impl Chaos {
     /// Pods come, then the connections stand still through which the others hear of pods, and some of the new pods are
-    /// placed before the leader is gone. It releases its lease or not.
+    /// placed before the leader is gone. It releases its lease or not. More pods come for the next one.
     pub(super) async fn hand_over_unseen(&mut self) {
         let leader = self.world.leader();
         let leads = self.replicas.iter().position(|(machine, _)| machine.name() == leader);
@@ -42,6 +42,9 @@ impl Chaos {
             replica.shutdown();
             self.leaving.push((machine, replica));
         }
+        // There is something to place for whoever comes next.
+        self.add_pods();
+        self.add_pods();
     }
 
     /// The leader's elector gets no turn while everything else of the replica goes on, longer than the lease in most cases:
@@ -84,12 +87,13 @@ impl Chaos {
         self.world.pass_with_kubelets(halfway).await;
         let mut node = workload::node(&format!("for-{pod}"), 100, 10, 1);
         node["metadata"]["labels"][NEEDED_BY] = json!(pod);
+        node["metadata"]["labels"]["zone"] = json!("a");
         self.note(&format!("create node for-{pod}"));
         self.world.add_node(node);
         self.world.pass_with_kubelets(halfway).await;
     }
 
-    async fn pause(&mut self, most: u64) {
+    pub(super) async fn pause(&mut self, most: u64) {
         let millis = self.dice.below(most);
         self.world.pass_with_kubelets(Duration::from_millis(millis)).await;
     }
