@@ -24,8 +24,8 @@ use plimsoll_apiserver::fault::RuleId;
 use self::climate::Climate;
 pub use self::counters::Counters;
 use self::dice::Dice;
-use self::verdict::Verdict;
 pub use self::steps::Steps;
+use self::verdict::Verdict;
 use crate::extender::SimulatedExtender;
 use crate::storage::Storage;
 use crate::world::{Machine, World};
@@ -170,7 +170,8 @@ impl Chaos {
         self.found.extend(verdict::misled(&self.world));
         self.found.extend(verdict::untold(&self.world));
         if self.storage.is_some() {
-            self.found.extend(invariants::volumes_kept_for_nobody(self.world.server()));
+            self.found
+                .extend(invariants::volumes_kept_for_nobody(self.world.server()));
         }
     }
 

@@ -184,9 +184,16 @@ impl SimulatedExtender {
         }
         let denies = trouble == Some(Trouble::Denies);
         let strays = denies || clock.now() >= settled_by;
-        let signed = if strays { NOBODY.to_owned() } else { format!("{NOBODY} for {caller}") };
+        let signed = if strays {
+            NOBODY.to_owned()
+        } else {
+            format!("{NOBODY} for {caller}")
+        };
         let name = &pod.name;
-        let bound = self.0.server.bind_as(&signed, &name.namespace, &name.name, pod.uid.as_str(), &node);
+        let bound = self
+            .0
+            .server
+            .bind_as(&signed, &name.namespace, &name.name, pod.uid.as_str(), &node);
         sent.answered();
         match bound {
             Err(error) => return ExtenderAnswer::NotBound(error.to_string()),
@@ -237,7 +244,10 @@ impl Caller {
             }
             let binding = match &call {
                 ExtenderCall::Bind { pod, node } => Some(Binding {
-                    sent: extender.0.judge.sent_through_extender(&name, pod, node, (&clock, settled_by)),
+                    sent: extender
+                        .0
+                        .judge
+                        .sent_through_extender(&name, pod, node, (&clock, settled_by)),
                     pod: Arc::clone(pod),
                     node: node.to_string(),
                     caller: name,
@@ -291,9 +301,8 @@ impl PerformEffect for Caller {
 fn answer_to(call: &ExtenderCall) -> Answer {
     match call {
         ExtenderCall::Filter { pod, nodes } => {
-            let (passing, refused): (Vec<_>, Vec<_>) = names(nodes)
-                .into_iter()
-                .partition(|node| lets(&pod.name.name, node));
+            let (passing, refused): (Vec<_>, Vec<_>) =
+                names(nodes).into_iter().partition(|node| lets(&pod.name.name, node));
             Ok(ExtenderAnswer::Filtered {
                 nodes: passing.into_iter().map(Into::into).collect(),
                 failed: Vec::new(),
@@ -308,7 +317,9 @@ fn answer_to(call: &ExtenderCall) -> Answer {
                 let score = i64::try_from(mix(&pod.name.name, &node) % 11).unwrap_or(0);
                 (node.into(), score)
             };
-            Ok(ExtenderAnswer::Prioritized(names(nodes).into_iter().map(score).collect()))
+            Ok(ExtenderAnswer::Prioritized(
+                names(nodes).into_iter().map(score).collect(),
+            ))
         }
         ExtenderCall::Preempt { pod, candidates } => {
             let let_on = candidates.iter().filter(|victims| lets(&pod.name.name, &victims.node));

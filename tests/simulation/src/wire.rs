@@ -89,7 +89,10 @@ impl Wire {
         let text = |pointer: &str| binding.pointer(pointer).and_then(Value::as_str);
         let until = Until::TimeOut(Instant::now() + delay + timeout(parts));
         let (uid, node) = (text("/metadata/uid")?, text("/target/name")?);
-        Some(self.judge.sent(&self.replica, (&format!("{namespace}/{pod}"), uid), node, until))
+        Some(
+            self.judge
+                .sent(&self.replica, (&format!("{namespace}/{pod}"), uid), node, until),
+        )
     }
 }
 

@@ -245,7 +245,9 @@ impl World {
         let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
         let of = |metrics: &Arc<Metrics>| {
             let reasons = Resignation::ALL.into_iter().map(Resignation::as_str);
-            reasons.map(|reason| metrics.resignations().counted(reason)).sum::<u64>()
+            reasons
+                .map(|reason| metrics.resignations().counted(reason))
+                .sum::<u64>()
         };
         metrics.values().map(of).sum()
     }
@@ -306,8 +308,15 @@ impl World {
     /// # Panics
     /// When the server does not take it.
     pub fn add_storage(&self, plural: &str, object: Value) {
-        let namespace = if plural == "persistentvolumeclaims" { "default" } else { "" };
-        #[expect(clippy::expect_used, reason = "an object that the server does not take is the test's fault")]
+        let namespace = if plural == "persistentvolumeclaims" {
+            "default"
+        } else {
+            ""
+        };
+        #[expect(
+            clippy::expect_used,
+            reason = "an object that the server does not take is the test's fault"
+        )]
         self.server
             .create(storage::kind(plural), namespace, object)
             .expect("an object of storage");

@@ -38,9 +38,7 @@ pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
     let marks = read_marks(&parts, &seen).await;
     hand_over.reached(HandOverStage::VersionRead);
     let boxed = Box::new(marks);
-    let reached = parts
-        .cache
-        .ask("Term", |reply| CacheMessage::AwaitMarks(boxed, reply));
+    let reached = parts.cache.ask("Term", |reply| CacheMessage::AwaitMarks(boxed, reply));
     let forcing = futures::future::join_all(for_each_kind!(force(&parts, &seen, &marks)));
     let reached = async {
         if reached.await.is_err() {

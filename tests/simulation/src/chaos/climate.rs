@@ -109,7 +109,11 @@ impl Asked {
             ("prioritize", self.prioritizes),
             ("bind", self.binds),
         ];
-        verbs.into_iter().filter(|(_, asked)| *asked).map(|(verb, _)| verb).collect()
+        verbs
+            .into_iter()
+            .filter(|(_, asked)| *asked)
+            .map(|(verb, _)| verb)
+            .collect()
     }
 }
 
@@ -129,7 +133,9 @@ impl Climate {
             delays,
             election,
             bookmarks: if more.percent(12) { Some(NEVER) } else { bookmarks },
-            cold: *more.pick(&[Cold::None, Cold::None, Cold::Some, Cold::All]).unwrap_or(&Cold::None),
+            cold: *more
+                .pick(&[Cold::None, Cold::None, Cold::Some, Cold::All])
+                .unwrap_or(&Cold::None),
             extender: more.percent(35).then(|| Asked::of(&mut more)),
             volumes: more.percent(40),
             clocks_differ: dice.percent(50),
@@ -164,7 +170,11 @@ impl Climate {
 
     /// How long nothing happens before the end, beyond what it takes to settle: long enough for a leader to give up.
     pub(super) fn quiet_end(&self) -> Duration {
-        if self.is_silent() { WATCH_PATIENCE } else { Duration::ZERO }
+        if self.is_silent() {
+            WATCH_PATIENCE
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// How long an extender's answer is waited for.

@@ -73,13 +73,19 @@ impl Reach {
         if claim["spec"]["storageClassName"] == LOCAL {
             return true;
         }
-        let csi_node = self.csi_nodes.iter().find(|csi_node| csi_node["metadata"]["name"] == *node);
+        let csi_node = self
+            .csi_nodes
+            .iter()
+            .find(|csi_node| csi_node["metadata"]["name"] == *node);
         let Some(most) = csi_node.and_then(|csi_node| csi_node["spec"]["drivers"][0]["allocatable"]["count"].as_u64())
         else {
             return true;
         };
         let there = stay.iter().filter(|pod| pod["spec"]["nodeName"] == *node);
-        let mut attached: BTreeSet<&str> = there.filter_map(|pod| claim_of(pod)).filter(|claim| self.is_csi(claim)).collect();
+        let mut attached: BTreeSet<&str> = there
+            .filter_map(|pod| claim_of(pod))
+            .filter(|claim| self.is_csi(claim))
+            .collect();
         attached.insert(claim["metadata"]["name"].as_str().unwrap_or_default());
         u64::try_from(attached.len()).unwrap_or(u64::MAX) <= most
     }

@@ -68,12 +68,7 @@ impl Verdict {
             .collect()
     }
 
-    fn node_for(
-        &self,
-        pod: &Value,
-        rooms: &BTreeMap<String, Room>,
-        goes: &dyn Fn(&Value) -> bool,
-    ) -> Option<String> {
+    fn node_for(&self, pod: &Value, rooms: &BTreeMap<String, Room>, goes: &dyn Fn(&Value) -> bool) -> Option<String> {
         let extender = |node: &Value| !self.extender || extender::lets(&name(pod), &name(node));
         let lets = |node: &Value| extender(node) && self.reach.lets(pod, node, goes);
         let node = self.nodes.iter().find(|node| fits(pod, node, rooms) && lets(node))?;

@@ -54,17 +54,18 @@ impl Chaos {
         if self.storage.is_none() || self.dice.percent(55) {
             return pod;
         }
-        let claim = if self.dice.percent(20) {
-            self.pick_claim()
-        } else {
-            None
-        };
+        let claim = if self.dice.percent(20) { self.pick_claim() } else { None };
         let claim = claim.unwrap_or_else(|| {
-            let class = self.dice.pick(&[LOCAL, DYNAMIC, DYNAMIC, IMMEDIATE]).copied().unwrap_or(DYNAMIC);
+            let class = self
+                .dice
+                .pick(&[LOCAL, DYNAMIC, DYNAMIC, IMMEDIATE])
+                .copied()
+                .unwrap_or(DYNAMIC);
             let alone = class != LOCAL && self.dice.percent(25);
             let mode = if alone { "ReadWriteOncePod" } else { "ReadWriteOnce" };
             self.note(&format!("create claim {name} of class {class} {mode}"));
-            self.world.add_storage("persistentvolumeclaims", storage::claim(name, class, mode));
+            self.world
+                .add_storage("persistentvolumeclaims", storage::claim(name, class, mode));
             name.to_owned()
         });
         pod["spec"]["volumes"] = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": claim } }]);

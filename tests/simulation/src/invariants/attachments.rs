@@ -24,7 +24,9 @@ impl Storage {
         let name = text(object, "/metadata/name");
         match mutation.resource.plural {
             "csinodes" => {
-                let count = object.pointer("/spec/drivers/0/allocatable/count").and_then(Value::as_u64);
+                let count = object
+                    .pointer("/spec/drivers/0/allocatable/count")
+                    .and_then(Value::as_u64);
                 if let Some(count) = count.filter(|_| !mutation.deleted) {
                     self.limits.insert(name, count);
                 }

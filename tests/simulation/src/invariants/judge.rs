@@ -243,8 +243,7 @@ impl State {
             return;
         }
         let open = self.under_way.values();
-        let open =
-            open.filter(|binding| binding.node == node && binding.until.is_to_come() && pending(&binding.uid));
+        let open = open.filter(|binding| binding.node == node && binding.until.is_to_come() && pending(&binding.uid));
         let mut coming: Vec<String> = open.map(|binding| binding.uid.clone()).collect();
         coming.push(uid.to_owned());
         coming.sort_unstable();

@@ -43,7 +43,10 @@ pub fn volumes_of_two(server: &ApiServer) -> Vec<String> {
 fn take_claim(write: &Mutation, bound: &mut BTreeMap<String, (String, String)>, found: &mut Vec<String>) {
     let claim = &write.object;
     let (uid, name) = (text(claim, "/metadata/uid"), text(claim, "/metadata/name"));
-    let before = bound.iter().find(|(_, (other, _))| *other == uid).map(|(volume, _)| volume.clone());
+    let before = bound
+        .iter()
+        .find(|(_, (other, _))| *other == uid)
+        .map(|(volume, _)| volume.clone());
     if write.deleted {
         bound.retain(|_, (other, _)| *other != uid);
         return;
@@ -55,19 +58,28 @@ fn take_claim(write: &Mutation, bound: &mut BTreeMap<String, (String, String)>, 
     if let Some(before) = before
         && before != volume
     {
-        found.push(format!("claim {name} had volume {before} and got {volume} at version {}", write.rv));
+        found.push(format!(
+            "claim {name} had volume {before} and got {volume} at version {}",
+            write.rv
+        ));
     }
     if let Some((other, of)) = bound.get(&volume)
         && *other != uid
     {
-        found.push(format!("volume {volume} of claim {of} was bound to {name}, too, at version {}", write.rv));
+        found.push(format!(
+            "volume {volume} of claim {of} was bound to {name}, too, at version {}",
+            write.rv
+        ));
     }
     bound.insert(volume, (uid, name));
 }
 
 /// By volume, and by its UID: which claim it is kept for.
 fn take_volume(write: &Mutation, kept: &mut BTreeMap<String, String>, found: &mut Vec<String>) {
-    let (uid, name) = (text(&write.object, "/metadata/uid"), text(&write.object, "/metadata/name"));
+    let (uid, name) = (
+        text(&write.object, "/metadata/uid"),
+        text(&write.object, "/metadata/name"),
+    );
     let claim = text(&write.object, "/spec/claimRef/uid");
     let before = kept.insert(uid, claim.clone()).unwrap_or_default();
     if !before.is_empty() && before != claim && replica(write).is_some() {

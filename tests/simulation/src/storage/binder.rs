@@ -18,7 +18,12 @@ pub(super) fn look(server: &ApiServer, state: &mut State) {
             look_at_claimed(server, state, &volume);
         } else if text(&volume, "/status/phase") != "Available" {
             let available = |volume: &mut Value| volume["status"]["phase"] = Value::from("Available");
-            let _ = server.modify_status(kind("persistentvolumes"), "", text(&volume, "/metadata/name"), available);
+            let _ = server.modify_status(
+                kind("persistentvolumes"),
+                "",
+                text(&volume, "/metadata/name"),
+                available,
+            );
         }
     }
     for claim in server.snapshot(kind("persistentvolumeclaims")) {
@@ -32,7 +37,10 @@ pub(super) fn look(server: &ApiServer, state: &mut State) {
 }
 
 fn look_at_claimed(server: &ApiServer, state: &mut State, volume: &Value) {
-    let (namespace, name) = (text(volume, "/spec/claimRef/namespace"), text(volume, "/spec/claimRef/name"));
+    let (namespace, name) = (
+        text(volume, "/spec/claimRef/namespace"),
+        text(volume, "/spec/claimRef/name"),
+    );
     let claim = server.get(kind("persistentvolumeclaims"), namespace, name);
     let claim = claim.filter(|claim| text(claim, "/metadata/uid") == text(volume, "/spec/claimRef/uid"));
     let own = text(volume, "/metadata/name");

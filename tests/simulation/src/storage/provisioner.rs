@@ -38,8 +38,7 @@ pub(super) fn look(server: &ApiServer, state: &mut State) {
 }
 
 fn waits(claim: &Value) -> bool {
-    let is_placed =
-        text(claim, "/spec/storageClassName") == IMMEDIATE || !annotation(claim, SELECTED_NODE).is_empty();
+    let is_placed = text(claim, "/spec/storageClassName") == IMMEDIATE || !annotation(claim, SELECTED_NODE).is_empty();
     annotation(claim, PROVISIONER) == DRIVER && text(claim, "/spec/volumeName").is_empty() && is_placed
 }
 

@@ -134,9 +134,17 @@ fn a_pod_that_is_tried_again_before_the_stream_shows_its_last_patch_is_taken_as_
     assert_eq!(shown(&fixture, &judged).as_deref(), Some("n1"));
     assert!(fixture.answered(&PatchReply::Patched).is_empty());
     fixture.writes.handed_out(&judged);
-    assert_eq!(shown(&fixture, &judged).as_deref(), Some("n1"), "it may still be on its way");
+    assert_eq!(
+        shown(&fixture, &judged).as_deref(),
+        Some("n1"),
+        "it may still be on its way"
+    );
     fixture.writes.handed_out(&pod("a").nominated("n1").build());
-    assert_eq!(shown(&fixture, &judged), None, "it was seen, and what comes after it is true");
+    assert_eq!(
+        shown(&fixture, &judged),
+        None,
+        "it was seen, and what comes after it is true"
+    );
 }
 
 #[test]

@@ -1,7 +1,6 @@
 use plimsoll_config::ExtenderConfig;
 use plimsoll_framework::{
-    EXTENDER, EffectReply, Extender, ExtenderAnswer, ExtenderCall, ExtenderChoice, ExtenderRequest,
-    Nomination,
+    EXTENDER, EffectReply, Extender, ExtenderAnswer, ExtenderCall, ExtenderChoice, ExtenderRequest, Nomination,
 };
 
 use super::*;
