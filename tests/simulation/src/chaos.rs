@@ -8,8 +8,10 @@ mod dice;
 mod extenders;
 mod machines;
 mod others;
+mod reach;
 mod steps;
 mod verdict;
+mod volumes;
 mod weather;
 mod worst_moments;
 
@@ -25,6 +27,7 @@ use self::dice::Dice;
 pub use self::steps::Steps;
 use self::verdict::Verdict;
 use crate::extender::SimulatedExtender;
+use crate::storage::Storage;
 use crate::world::{Machine, World};
 use crate::{invariants, run};
 
@@ -84,6 +87,7 @@ struct Chaos {
     leaving: Vec<(Machine, RunningReplica)>,
     rules: Vec<RuleId>,
     extender: Option<SimulatedExtender>,
+    storage: Option<Storage>,
     /// Which part of the run goes on: names are made of it, so that one that is left out renames nothing.
     part: u64,
     made: u32,
@@ -105,6 +109,7 @@ impl Chaos {
             leaving: Vec::new(),
             rules: Vec::new(),
             extender: None,
+            storage: None,
             part: 0,
             made: 0,
             done: Vec::new(),
@@ -120,6 +125,7 @@ impl Chaos {
             self.world.add_budget(budget, 1);
         }
         self.set_in();
+        self.set_up_storage();
         for _ in 0..=self.dice.below(4) {
             self.add_node();
         }
@@ -163,6 +169,10 @@ impl Chaos {
         self.found.extend(self.verdict().left_out());
         self.found.extend(verdict::misled(&self.world));
         self.found.extend(verdict::untold(&self.world));
+        if self.storage.is_some() {
+            self.found
+                .extend(invariants::volumes_kept_for_nobody(self.world.server()));
+        }
     }
 
     fn verdict(&self) -> Verdict {
@@ -187,6 +197,7 @@ impl Chaos {
         self.found.extend(self.world.judge().found());
         self.found.extend(self.world.terms().problems());
         self.found.extend(invariants::unplanned_removals(server, &trace));
+        self.found.extend(invariants::volumes_of_two(server));
         self.count_the_rest();
         Outcome {
             seed: self.seed,
@@ -214,10 +225,13 @@ impl Chaos {
     }
 
     async fn step(&mut self) {
+        if self.storage.is_some() && self.dice.percent(15) {
+            return self.step_with_volumes().await;
+        }
         match self.dice.below(100) {
             0..20 => self.add_pods(),
-            20..22 => self.stall_the_elector(),
-            22..24 => self.hand_over_unseen().await,
+            20..21 => self.stall_the_elector(),
+            21..24 => self.hand_over_unseen().await,
             24..30 => self.delete_pod(),
             30..33 => self.finish_pod(),
             33..37 => self.ungate_pod(),

@@ -1,7 +1,9 @@
 //! What must hold in every run, read from the API server's history of writes.
 
+mod attachments;
 mod cluster;
 pub mod judge;
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +11,7 @@ use plimsoll_apiserver::ApiServer;
 use serde_json::Value;
 
 use self::cluster::{Cluster, Knowledge, text};
+pub use self::volumes::{volume_writes, volumes_kept_for_nobody, volumes_of_two};
 
 /// Replays the history and lists everything that was ever wrong: a pod bound twice, a node past its allocatable or with
 /// a host port taken twice, a pod written by a replica that did not hold the lease at that very version.
@@ -104,6 +107,7 @@ fn is_explained(pod: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::{self, Storage};
     use crate::{run, workload, world::World};
 
     #[test]
@@ -118,5 +122,76 @@ mod tests {
             violations(world.server())
         });
         assert_eq!(found.len(), 1, "{found:?}");
+    }
+
+    fn world_with_volumes(attached: u64) -> World {
+        let world = World::new(1);
+        world.add_node(workload::node("n", 1000, 1000, 110));
+        for class in storage::classes() {
+            world.add_storage("storageclasses", class);
+        }
+        world.add_storage("csinodes", storage::csi_node("n", attached));
+        world
+    }
+
+    fn pod_with_claim(name: &str) -> Value {
+        let mut pod = workload::pod(name, 10, 10);
+        pod["spec"]["volumes"] =
+            serde_json::json!([{ "name": "data", "persistentVolumeClaim": { "claimName": name } }]);
+        pod
+    }
+
+    #[test]
+    fn the_check_finds_a_node_with_more_volumes_than_its_driver_allows() {
+        for (attached, wrong) in [(2, 0), (1, 1)] {
+            let found = run(async move {
+                let world = world_with_volumes(attached);
+                let storage = Storage::new(world.server(), 1);
+                for name in ["a", "b"] {
+                    world.add_storage(
+                        "persistentvolumeclaims",
+                        storage::claim(name, storage::IMMEDIATE, "ReadWriteOnce"),
+                    );
+                    world.add_pod(pod_with_claim(name));
+                }
+                for _ in 0..6 {
+                    storage.look();
+                    world.pass(std::time::Duration::from_secs(1)).await;
+                }
+                assert_eq!(storage.deeds().bound, 2);
+                world.server().bind("default", "a", "n").unwrap();
+                world.server().bind("default", "b", "n").unwrap();
+                violations(world.server())
+            });
+            assert_eq!(found.len(), wrong, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn the_check_finds_a_volume_of_two_claims_and_one_that_is_kept_for_nobody() {
+        run(async {
+            let world = world_with_volumes(3);
+            world.add_storage("persistentvolumes", storage::local_volume("v", "n"));
+            for name in ["a", "b"] {
+                world.add_storage(
+                    "persistentvolumeclaims",
+                    storage::claim(name, storage::LOCAL, "ReadWriteOnce"),
+                );
+                let take = |claim: &mut Value| claim["spec"]["volumeName"] = "v".into();
+                let claims = storage::kind("persistentvolumeclaims");
+                world.server().modify(claims, "default", name, take).unwrap();
+            }
+            assert_eq!(volumes_of_two(world.server()).len(), 1);
+            assert_eq!(volumes_kept_for_nobody(world.server()), Vec::<String>::new());
+            let keep = |volume: &mut Value| {
+                let claim = serde_json::json!({ "namespace": "default", "name": "c", "uid": "gone" });
+                volume["spec"]["claimRef"] = claim;
+            };
+            world
+                .server()
+                .modify(storage::kind("persistentvolumes"), "", "v", keep)
+                .unwrap();
+            assert_eq!(volumes_kept_for_nobody(world.server()).len(), 1);
+        });
     }
 }

@@ -16,6 +16,7 @@ pub mod rules;
 pub mod seed_run;
 pub mod shrink;
 pub mod slow_plugins;
+pub mod storage;
 pub mod terms;
 pub mod trace;
 pub mod volume_writer;

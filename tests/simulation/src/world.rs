@@ -24,6 +24,7 @@ pub use self::machine::{ClockFault, Machine};
 use crate::invariants;
 use crate::invariants::judge::Judge;
 use crate::link::Linked;
+use crate::storage;
 use crate::terms::Terms;
 use crate::trace::Trace;
 use crate::wire::Wire;
@@ -40,7 +41,11 @@ pub struct World {
     terms: Terms,
     seed: u64,
     metrics: Mutex<BTreeMap<String, Arc<Metrics>>>,
+    controllers: Mutex<Vec<Controller>>,
 }
+
+/// What somebody beside the scheduler does in one look at the cluster.
+type Controller = Box<dyn Fn() + Send>;
 
 /// How a replica differs from the default.
 pub struct Setup {
@@ -123,7 +128,14 @@ impl World {
             trace: Trace::start(),
             seed,
             metrics: Mutex::default(),
+            controllers: Mutex::default(),
         }
+    }
+
+    /// Has somebody look at the cluster at every beat of [`World::pass_with_kubelets`].
+    pub fn add_controller(&self, look: impl Fn() + Send + 'static) {
+        let mut controllers = self.controllers.lock().unwrap_or_else(PoisonError::into_inner);
+        controllers.push(Box::new(look));
     }
 
     /// An empty cluster with one replica, `replica-a`, which leads.
@@ -291,6 +303,25 @@ impl World {
         self.allow_disruptions(app, allowed);
     }
 
+    /// Creates an object of a kind of storage: a claim in the namespace `default`, everything else in none.
+    ///
+    /// # Panics
+    /// When the server does not take it.
+    pub fn add_storage(&self, plural: &str, object: Value) {
+        let namespace = if plural == "persistentvolumeclaims" {
+            "default"
+        } else {
+            ""
+        };
+        #[expect(
+            clippy::expect_used,
+            reason = "an object that the server does not take is the test's fault"
+        )]
+        self.server
+            .create(storage::kind(plural), namespace, object)
+            .expect("an object of storage");
+    }
+
     fn add(&self, plural: &str, namespace: &str, object: Value) {
         self.add_of("", plural, namespace, object);
     }
@@ -344,7 +375,7 @@ impl World {
         tokio::time::sleep(time).await;
     }
 
-    /// Lets time pass, with kubelets at work: pods whose grace is over go.
+    /// Lets time pass, with kubelets and controllers at work: pods whose grace is over go.
     pub async fn pass_with_kubelets(&self, time: Duration) {
         const BEAT: Duration = Duration::from_millis(500);
         let mut left = time;
@@ -352,6 +383,9 @@ impl World {
             let beat = left.min(BEAT);
             tokio::time::sleep(beat).await;
             self.server.reap_terminated_pods();
+            let controllers = self.controllers.lock().unwrap_or_else(PoisonError::into_inner);
+            controllers.iter().for_each(|look| look());
+            drop(controllers);
             left -= beat;
         }
     }

@@ -11,7 +11,7 @@ const ZONES: [&str; 3] = ["a", "b", "c"];
 /// Priority classes: pods of these may make others go.
 pub(super) const CLASSES: [(&str, i32); 2] = [("high", 1_000), ("highest", 2_000)];
 /// Nodes that may come and go.
-const NODES: u64 = 8;
+pub(super) const NODES: u64 = 8;
 
 impl Chaos {
     pub(super) fn add_pods(&mut self) {
@@ -20,6 +20,7 @@ impl Chaos {
             let cpu = 100 + 100 * self.dice.below(8);
             let pod = workload::pod(&name, i64::try_from(cpu).unwrap_or(100), 10);
             let pod = self.vary(pod);
+            let pod = self.with_volume(&name, pod);
             self.note(&format!("create pod {name} {}", pod["spec"]));
             self.world.add_pod(pod);
         }
@@ -137,6 +138,7 @@ impl Chaos {
     /// Room for whatever waits, apart from host ports.
     pub(super) fn add_last_nodes(&mut self) {
         for zone in ZONES {
+            self.add_last_volumes(&format!("last-{zone}"));
             let node = workload::node(&format!("last-{zone}"), 200_000, 64_000, 500);
             self.world.add_node(labelled(node, zone, true));
         }

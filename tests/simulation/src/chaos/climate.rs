@@ -29,6 +29,7 @@ const DRIFT: u64 = 500;
 
 /// The climate of one run.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each goes with any other")]
 pub(super) struct Climate {
     pace: Pace,
     delays: Delays,
@@ -39,6 +40,8 @@ pub(super) struct Climate {
     cold: Cold,
     /// Who is asked about pods, and how.
     pub(super) extender: Option<Asked>,
+    /// Whether pods come with volumes.
+    pub(super) volumes: bool,
     clocks_differ: bool,
     asks_outside: Option<Duration>,
     hard_budgets: bool,
@@ -136,6 +139,7 @@ impl Climate {
                 .pick(&[Cold::None, Cold::None, Cold::Some, Cold::All])
                 .unwrap_or(&Cold::None),
             extender: more.percent(35).then(|| Asked::of(&mut more)),
+            volumes: more.percent(40),
             clocks_differ: dice.percent(50),
             asks_outside,
             // Half of the runs ask the API server before they evict anybody.

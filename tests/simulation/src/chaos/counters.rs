@@ -42,6 +42,14 @@ pub struct Counters {
     pub extender_binds: u64,
     /// Pods that an extender bound after that, or bound and denied. They count as other schedulers' do.
     pub stray_extender_binds: u64,
+    /// Claims bound to a volume.
+    pub bound_claims: u64,
+    /// Volumes made for claims.
+    pub provisioned_volumes: u64,
+    /// Claims whose node the provisioner gave back.
+    pub given_back_claims: u64,
+    /// Writes to volumes and claims by replicas.
+    pub volume_writes: u64,
 }
 
 impl AddAssign for Counters {
@@ -62,6 +70,10 @@ impl AddAssign for Counters {
         self.extender_calls += other.extender_calls;
         self.extender_binds += other.extender_binds;
         self.stray_extender_binds += other.stray_extender_binds;
+        self.bound_claims += other.bound_claims;
+        self.provisioned_volumes += other.provisioned_volumes;
+        self.given_back_claims += other.given_back_claims;
+        self.volume_writes += other.volume_writes;
     }
 }
 
@@ -81,6 +93,13 @@ impl Chaos {
         self.counters.unknown_bindings = judged.unknown;
         self.counters.excluded = judged.excluded;
         self.counters.resignations = self.resignations();
+        if let Some(storage) = &self.storage {
+            let deeds = storage.deeds();
+            self.counters.bound_claims = deeds.bound;
+            self.counters.provisioned_volumes = deeds.provisioned;
+            self.counters.given_back_claims = deeds.given_back;
+            self.counters.volume_writes = crate::invariants::volume_writes(self.world.server());
+        }
         if let Some(extender) = &self.extender {
             let deeds = extender.deeds();
             self.counters.extender_calls = deeds.calls;

@@ -40,15 +40,27 @@ impl Chaos {
         if self.dice.percent(70) { leads.or(any) } else { any }
     }
 
+    pub(super) fn kill_leader(&mut self) {
+        let leader = self.world.leader();
+        let leads = self.replicas.iter().position(|(machine, _)| machine.name() == leader);
+        if let Some(at) = leads {
+            self.kill_replica_at(at);
+        }
+    }
+
     pub(super) fn kill_replica(&mut self) {
         if let Some(at) = self.pick_leader_rather() {
-            let (machine, replica) = self.replicas.remove(at);
-            self.note(&format!("kill {}", machine.name()));
-            replica.kill();
-            self.world.terms().died(machine.name());
-            self.counters.kills += 1;
-            self.counters.delayed_messages += machine.post().delayed();
+            self.kill_replica_at(at);
         }
+    }
+
+    fn kill_replica_at(&mut self, at: usize) {
+        let (machine, replica) = self.replicas.remove(at);
+        self.note(&format!("kill {}", machine.name()));
+        replica.kill();
+        self.world.terms().died(machine.name());
+        self.counters.kills += 1;
+        self.counters.delayed_messages += machine.post().delayed();
     }
 
     pub(super) fn shut_down_replica(&mut self) {
@@ -160,6 +172,9 @@ impl Chaos {
         self.end_rules();
         if let Some(extender) = &self.extender {
             extender.recover();
+        }
+        if let Some(storage) = &self.storage {
+            storage.upset(None);
         }
         for (machine, _) in self.replicas.iter_mut().chain(&mut self.leaving) {
             machine.link().mend();

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::reach::claim_of;
 use super::{Chaos, verdict};
 use crate::workload;
 
@@ -15,7 +16,8 @@ impl Chaos {
             return;
         }
         if self.dice.percent(35) {
-            let pod = self.pick_pod(verdict::waits);
+            // It knows nothing of volumes.
+            let pod = self.pick_pod(|pod| verdict::waits(pod) && claim_of(pod).is_none());
             if let Some(name) = pod {
                 self.bind_by_others(&name);
             }

@@ -7,6 +7,7 @@ use plimsoll_apiserver::resource;
 use plimsoll_model::Quantity;
 use serde_json::Value;
 
+use super::reach::Reach;
 use crate::world::World;
 use crate::{extender, invariants};
 
@@ -24,12 +25,15 @@ pub(super) struct Verdict {
     nodes: Vec<Arc<Value>>,
     /// Whether an extender narrows nodes, which is well now.
     extender: bool,
+    reach: Reach,
 }
 
 impl Verdict {
     pub(super) fn of(world: &World, extender: bool) -> Self {
+        let pods = snapshot(world, "pods");
         Self {
-            pods: snapshot(world, "pods"),
+            reach: Reach::of(world, &pods),
+            pods,
             nodes: snapshot(world, "nodes"),
             extender,
         }
@@ -41,7 +45,7 @@ impl Verdict {
         let waiting = self.pods.iter().filter(|pod| waits(pod));
         waiting
             .filter_map(|pod| {
-                let node = self.node_for(pod, &rooms)?;
+                let node = self.node_for(pod, &rooms, &|_| false)?;
                 Some(format!("pod {} would fit on node {node} and is not placed", name(pod)))
             })
             .collect()
@@ -54,7 +58,8 @@ impl Verdict {
             .filter_map(|pod| {
                 let stays = |other: &&Arc<Value>| priority(other) >= priority(pod);
                 let others: Vec<_> = self.pods.iter().filter(stays).cloned().collect();
-                let node = self.node_for(pod, &rooms(&others, &self.nodes))?;
+                let goes = |other: &Value| priority(other) < priority(pod);
+                let node = self.node_for(pod, &rooms(&others, &self.nodes), &goes)?;
                 Some(format!(
                     "pod {} waits although only pods of lower priority are in its way on node {node}",
                     name(pod)
@@ -63,8 +68,9 @@ impl Verdict {
             .collect()
     }
 
-    fn node_for(&self, pod: &Value, rooms: &BTreeMap<String, Room>) -> Option<String> {
-        let lets = |node: &Value| !self.extender || extender::lets(&name(pod), &name(node));
+    fn node_for(&self, pod: &Value, rooms: &BTreeMap<String, Room>, goes: &dyn Fn(&Value) -> bool) -> Option<String> {
+        let extender = |node: &Value| !self.extender || extender::lets(&name(pod), &name(node));
+        let lets = |node: &Value| extender(node) && self.reach.lets(pod, node, goes);
         let node = self.nodes.iter().find(|node| fits(pod, node, rooms) && lets(node))?;
         Some(name(node))
     }
@@ -199,6 +205,6 @@ fn quantity(value: &Value) -> Option<Quantity> {
     value.as_str()?.parse().ok()
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

@@ -3,17 +3,19 @@
 
 use std::time::Duration;
 
+use plimsoll_apiserver::fault::{Action, Failure, Rule, RuleId};
 use serde_json::json;
 
 use super::Chaos;
-use crate::workload;
+use crate::{rules, workload};
 
 /// What a node has that is made for one pod.
 const NEEDED_BY: &str = "needed-by";
 
 impl Chaos {
-    /// Pods come, then the connections stand still through which the others hear of pods, and some of the new pods are
-    /// placed before the leader is gone. It releases its lease or not.
+    /// Two pods come which the leader does not get bound. Then the connections stand still through which the others hear of
+    /// pods; more pods come, and some of them are placed before the leader is gone. It releases its lease or not. The next
+    /// one has the two to place, and has not seen what became of the rest.
     pub(super) async fn hand_over_unseen(&mut self) {
         let leader = self.world.leader();
         let leads = self.replicas.iter().position(|(machine, _)| machine.name() == leader);
@@ -21,8 +23,7 @@ impl Chaos {
             self.add_pods();
             return;
         };
-        self.add_pods();
-        self.add_pods();
+        let left = self.add_pods_that_are_not_bound();
         self.pause(40).await;
         for (machine, _) in &self.replicas {
             if machine.name() != leader {
@@ -30,7 +31,9 @@ impl Chaos {
             }
         }
         self.note("the others hear nothing of pods");
-        self.pause(250).await;
+        self.add_pods();
+        self.add_pods();
+        self.pause(400).await;
         let (machine, replica) = self.replicas.remove(at);
         if self.dice.percent(50) {
             self.note(&format!("kill {leader}"));
@@ -42,6 +45,24 @@ impl Chaos {
             replica.shutdown();
             self.leaving.push((machine, replica));
         }
+        for rule in left {
+            self.world.server().faults().remove(rule);
+        }
+    }
+
+    /// The API server is in trouble whenever these are to be bound.
+    fn add_pods_that_are_not_bound(&mut self) -> [RuleId; 2] {
+        [(); 2].map(|()| {
+            let name = self.new_name("left-");
+            let trouble = Action::Fail {
+                failure: Failure::code(503),
+            };
+            let rule = Rule::new(rules::bindings().name(&name), trouble);
+            let rule = self.world.server().faults().add(rule);
+            self.note(&format!("create pod {name} that is not bound"));
+            self.world.add_pod(workload::pod(&name, 400, 10));
+            rule
+        })
     }
 
     /// The leader's elector gets no turn while everything else of the replica goes on, longer than the lease in most cases:
@@ -84,12 +105,13 @@ impl Chaos {
         self.world.pass_with_kubelets(halfway).await;
         let mut node = workload::node(&format!("for-{pod}"), 100, 10, 1);
         node["metadata"]["labels"][NEEDED_BY] = json!(pod);
+        node["metadata"]["labels"]["zone"] = json!("a");
         self.note(&format!("create node for-{pod}"));
         self.world.add_node(node);
         self.world.pass_with_kubelets(halfway).await;
     }
 
-    async fn pause(&mut self, most: u64) {
+    pub(super) async fn pause(&mut self, most: u64) {
         let millis = self.dice.below(most);
         self.world.pass_with_kubelets(Duration::from_millis(millis)).await;
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::attachments::{Storage, claims};
 use plimsoll_apiserver::Mutation;
 use plimsoll_model::Quantity;
 use serde_json::Value;
@@ -45,6 +46,8 @@ pub(super) struct Pod {
     pub(super) placed: Option<Placed>,
     loads: Past<Load>,
     pub(super) host_ports: Vec<i64>,
+    /// The claims that it names, by namespace and name.
+    claims: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -63,6 +66,7 @@ pub(super) struct Cluster {
     bound: BTreeMap<String, String>,
     /// Who holds the lease, once there is one.
     leader: Option<String>,
+    storage: Storage,
 }
 
 /// Up to which versions somebody knows pods and nodes. Whatever others did later cannot have been thought of.
@@ -82,9 +86,10 @@ impl Knowledge {
 }
 
 /// What would be on a node, as somebody knows it.
-struct Sum {
+struct Sum<'a> {
     load: Load,
     ports: Vec<i64>,
+    claims: BTreeSet<&'a str>,
 }
 
 impl Cluster {
@@ -95,6 +100,10 @@ impl Cluster {
             "pods" => {
                 self.check_writer(mutation, found);
                 self.take_pod(mutation, found);
+            }
+            "csinodes" | "persistentvolumes" | "persistentvolumeclaims" => {
+                self.check_writer(mutation, found);
+                self.storage.take(mutation);
             }
             "leases" => self.leader = Some(text(&mutation.object, "/spec/holderIdentity")),
             _ => {}
@@ -107,9 +116,10 @@ impl Cluster {
         let by = replica(mutation);
         if by.is_some_and(|by| by != leader) {
             found.push(format!(
-                "{} wrote ({}) pod {} at version {} while {leader:?} held the lease",
+                "{} wrote ({}) {} {} at version {} while {leader:?} held the lease",
                 mutation.user_agent,
                 mutation.verb,
+                mutation.resource.plural.trim_end_matches('s'),
                 text(&mutation.object, "/metadata/name"),
                 mutation.rv
             ));
@@ -153,6 +163,7 @@ impl Cluster {
             placed: None,
             loads: Past(Vec::new()),
             host_ports: host_ports(object),
+            claims: claims(object),
         });
         pod.loads.0.push((mutation.rv, load(object)));
         if !node.is_empty() && pod.placed.is_none() {
@@ -185,11 +196,14 @@ impl Cluster {
             return Some(format!("host port {port} of node {node} is taken twice"));
         }
         let load = sum.load;
-        load.exceeds(room)
-            .then(|| format!("node {node} holds {load:?} of {room:?}"))
+        if load.exceeds(room) {
+            return Some(format!("node {node} holds {load:?} of {room:?}"));
+        }
+        let (attached, most) = (self.storage.attached(&sum.claims), self.storage.most_on(node)?);
+        (attached > most).then(|| format!("node {node} has {attached} volumes attached and may have {most}"))
     }
 
-    fn sum(&self, node: &str, more: &[&str], known: Knowledge) -> Sum {
+    fn sum(&self, node: &str, more: &[&str], known: Knowledge) -> Sum<'_> {
         let empty = BTreeSet::new();
         let on = self.on.get(node).unwrap_or(&empty);
         let known_of = |pod: &&Pod| {
@@ -203,10 +217,12 @@ impl Cluster {
         let mut sum = Sum {
             load: Load::default(),
             ports: Vec::new(),
+            claims: BTreeSet::new(),
         };
         for pod in there.chain(coming) {
             sum.load.add(pod.loads.at(known.pods).unwrap_or_default());
             sum.ports.extend(&pod.host_ports);
+            sum.claims.extend(pod.claims.iter().map(String::as_str));
         }
         sum
     }
