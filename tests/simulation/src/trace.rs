@@ -28,6 +28,9 @@ struct Loss {
     left: usize,
 }
 
+/// What the worker of a factory that ends says of the request that it has under way.
+const DROPPED: &str = "the worker stopped during the request";
+
 impl Trace {
     /// An empty trace that counts time from now.
     pub fn start() -> Self {
@@ -84,9 +87,18 @@ impl Trace {
         true
     }
 
-    /// Everything so far.
+    /// Everything so far. The workers of a factory that ends are dropped in an order that a run does not decide; what each says
+    /// of its last request stands in the order of its text.
     pub fn lines(&self) -> Vec<String> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let dropped: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains(DROPPED)).collect();
+        // Lines begin with the time, so that these keep to their moments.
+        let mut said: Vec<String> = dropped.iter().map(|at| std::mem::take(&mut lines[*at])).collect();
+        said.sort_unstable();
+        for (at, line) in dropped.into_iter().zip(said) {
+            lines[at] = line;
+        }
+        lines
     }
 }
 
