@@ -35,17 +35,17 @@ const HINTS: &[(&str, &str)] = &[
     // A pod that frees a port on one address wakes one that wants it on all.
     (
         r#"{"cluster":{"config":{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration","profiles":[{"schedulerName":"default-scheduler"}]},"nodes":[],"pod":{"metadata":{"name":"pod","namespace":"default","resourceVersion":"1","uid":"pod"},"spec":{"containers":[{"name":"c0","ports":[{"containerPort":80,"hostPort":8080,"protocol":"TCP"}]}],"schedulerName":"default-scheduler"}}},"oldPod":{"metadata":{"name":"other","namespace":"default","resourceVersion":"1","uid":"other"},"spec":{"containers":[{"name":"c0","ports":[{"containerPort":80,"hostIP":"10.1.2.3","hostPort":8080,"protocol":"TCP"}]}],"nodeName":"n0","schedulerName":"default-scheduler"}}}"#,
-        r#"{"events":["AssignedPodDelete"],"hints":{"AssignedPodDelete":{"InterPodAffinity":"Skip","NodePorts":"Queue","NodeResourcesFit":"Queue","PodTopologySpread":"Skip"}}}"#,
+        r#"{"events":["AssignedPodDelete"],"hints":{"AssignedPodDelete":{"InterPodAffinity":"Skip","NodePorts":"Queue","NodeResourcesFit":"Queue","NodeVolumeLimits":"Skip","PodTopologySpread":"Skip","VolumeRestrictions":"Skip"}}}"#,
     ),
     // One of several anti-affinity terms of a pod that goes means the waiting one: here that is enough.
     (
         r#"{"cluster":{"config":{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration","profiles":[{"schedulerName":"default-scheduler"}]},"nodes":[],"pod":{"metadata":{"name":"pod","namespace":"default","resourceVersion":"1","uid":"pod"},"spec":{"containers":[{"name":"c0"}],"schedulerName":"default-scheduler"}}},"oldPod":{"metadata":{"name":"other","namespace":"default","resourceVersion":"1","uid":"other"},"spec":{"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"labelSelector":{},"topologyKey":"topology.kubernetes.io/zone"},{"topologyKey":"kubernetes.io/hostname"}]}},"containers":[{"name":"c0"}],"nodeName":"n0","schedulerName":"default-scheduler"}}}"#,
-        r#"{"events":["AssignedPodDelete"],"hints":{"AssignedPodDelete":{"InterPodAffinity":"Skip","NodePorts":"Skip","NodeResourcesFit":"Queue","PodTopologySpread":"Skip"}}}"#,
+        r#"{"events":["AssignedPodDelete"],"hints":{"AssignedPodDelete":{"InterPodAffinity":"Skip","NodePorts":"Skip","NodeResourcesFit":"Queue","NodeVolumeLimits":"Skip","PodTopologySpread":"Skip","VolumeRestrictions":"Skip"}}}"#,
     ),
     // A term that cannot be parsed means no node here, and is an error there.
     (
         r#"{"cluster":{"config":{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration","profiles":[{"schedulerName":"default-scheduler"}]},"nodes":[],"pod":{"metadata":{"name":"pod","namespace":"default","resourceVersion":"1","uid":"pod"},"spec":{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"size","operator":"Lt","values":["abc"]}]}]}}},"containers":[{"name":"c0"}],"schedulerName":"default-scheduler"}}},"oldNode":{"metadata":{"labels":{"topology.kubernetes.io/zone":"z1"},"name":"n0","resourceVersion":"1","uid":"n0"},"spec":{}},"newNode":{"metadata":{"name":"n0","resourceVersion":"2","uid":"n0"},"spec":{}}}"#,
-        r#"{"events":["NodeUpdateNodeLabel"],"hints":{"NodeUpdateNodeLabel":{"InterPodAffinity":"Skip","NodeAffinity":"Error","PodTopologySpread":"Skip"}}}"#,
+        r#"{"events":["NodeUpdateNodeLabel"],"hints":{"NodeUpdateNodeLabel":{"InterPodAffinity":"Skip","NodeAffinity":"Error","PodTopologySpread":"Skip","VolumeBinding":"Queue","VolumeZone":"Queue"}}}"#,
     ),
     // Room for no pod is written in two ways.
     (
