@@ -20,10 +20,11 @@ CASES ?= 20000
 SEARCHES ?= 1000
 SEED ?= 0
 JOBS ?= 1
-# Sizes of the clusters in which `make bench-preemption` measures, how many pods need room made, how often each is measured,
-# and whether on the embedded API server instead of the real one.
+# Sizes of the clusters in which `make bench-preemption` and `make bench-volumes` measure, how many pods need room made or have
+# volumes, how often each is measured, and whether on the embedded API server instead of the real one.
 NODES ?= 500 5000
 PREEMPTORS ?= 500
+PODS ?= 1000
 ROUNDS ?= 1
 EMBEDDED ?=
 # What `make bench-hand-over` measures; see tests/cluster/src/bin/bench-hand-over.rs.
@@ -126,6 +127,11 @@ bench-queue: ## Measure push, pop and move with up to a million waiting pods (do
 bench-preemption: controlplane binary ## Measure preemption against kube-scheduler (NODES="500 5000" PREEMPTORS=500 ROUNDS=1 EMBEDDED=1)
 	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-preemption -- \
 		--preemptors $(PREEMPTORS) --rounds $(ROUNDS) $(if $(EMBEDDED),--embedded) $(NODES)
+
+.PHONY: bench-volumes
+bench-volumes: controlplane binary ## Measure pods with volumes against kube-scheduler (NODES="500 5000" PODS=1000 ROUNDS=1 EMBEDDED=1)
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-volumes -- \
+		--pods $(PODS) --rounds $(ROUNDS) $(if $(EMBEDDED),--embedded) $(NODES)
 
 .PHONY: bench-hand-over
 bench-hand-over: controlplane binary ## Measure passing the lead on (HAND_OVER="--embedded --nodes 5000 --pods 50000 --rounds 1 --lease 15 --json FILE")

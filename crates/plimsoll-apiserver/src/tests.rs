@@ -5,6 +5,7 @@ mod determinism;
 mod faults;
 mod lists;
 mod serving;
+mod storage;
 mod watches;
 mod writes;
 

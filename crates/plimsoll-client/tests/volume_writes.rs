@@ -1,6 +1,6 @@
 //! Writes to volumes and claims against the embedded API server, in process and on paused time.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail where it likes")]
+#![expect(clippy::unwrap_used, reason = "a test may fail where it likes")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,7 +118,7 @@ async fn a_claim_is_told_its_node_and_one_that_is_gone_is_told_of_in_the_servers
     assert_eq!(annotations["volume.kubernetes.io/selected-node"], "n1");
     server
         .modify(resource, "default", "claim", |claim| {
-            claim["metadata"]["finalizers"] = json!([])
+            claim["metadata"]["finalizers"] = json!([]);
         })
         .unwrap();
     server.delete(resource, "default", "claim").unwrap();

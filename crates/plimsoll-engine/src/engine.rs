@@ -309,11 +309,10 @@ impl Engine {
     }
 
     fn on_pod(&mut self, old: Option<&Arc<Pod>>, new: &Arc<Pod>, now: Moment, out: &mut Vec<Notice>) {
-        self.ledger.set_pod(new);
+        let claim = self.ledger.set_pod(new);
         if new.is_terminating() {
             self.memory.goes(&new.uid);
         }
-        let claim = self.ledger.claim_of(&new.uid);
         if new.node_name().is_some() {
             self.nominations.remove(&new.uid);
             self.adoptions.end(&new.uid);

@@ -213,9 +213,11 @@ impl Ledger {
         }
     }
 
-    /// Remembers the object; it counts differently only after `recount`.
-    pub(crate) fn set_pod(&mut self, pod: &Arc<Pod>) {
-        self.pods.entry(pod.uid.clone()).or_default().pod = Some(Arc::clone(pod));
+    /// Remembers the object; it counts differently only after `recount`. Says which claim the pod has, if any.
+    pub(crate) fn set_pod(&mut self, pod: &Arc<Pod>) -> Option<ClaimId> {
+        let entry = self.pods.entry(pod.uid.clone()).or_default();
+        entry.pod = Some(Arc::clone(pod));
+        entry.hold.as_ref().map(|hold| hold.claim)
     }
 
     /// Forgets the object; it counts differently only after `recount`.
@@ -233,7 +235,7 @@ impl Ledger {
             pod: Arc::clone(pod),
             place: Place {
                 node,
-                footprint: Arc::new(Footprint::of(pod)),
+                footprint: Arc::clone(pod.footprint()),
             },
             volumes: None,
         });
@@ -369,7 +371,7 @@ impl Entry {
             let node = pod.spec.node_name.clone()?;
             (!pod.is_finished()).then(|| Place {
                 node,
-                footprint: Arc::new(Footprint::of(pod)),
+                footprint: Arc::clone(pod.footprint()),
             })
         });
         let assigned = self.pod.as_deref().is_some_and(|pod| pod.node_name().is_some());

@@ -1,5 +1,6 @@
 use compact_str::CompactString;
 use plimsoll_framework::Status;
+use plimsoll_model::storage::VolumeReservation;
 
 use crate::{Candidate, Diagnosis};
 
@@ -20,6 +21,9 @@ pub struct Trial {
     pub scores: Vec<PluginScores>,
     /// Why no node will do, when that is so.
     pub diagnosis: Option<Diagnosis>,
+    /// What plugins would hold of storage on each of the nodes that will do, in their order, or why they cannot; none unless
+    /// it was asked for.
+    pub reservations: Vec<Result<VolumeReservation, Status>>,
 }
 
 /// What preemption would do for a pod that no node will do for; see [`Trial`].

@@ -1,4 +1,5 @@
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use smallvec::SmallVec;
 
@@ -37,5 +38,53 @@ impl Footprint {
             class: PodClass::of(pod),
             volumes: PodVolumes::of(pod).map(Arc::new),
         }
+    }
+}
+
+/// The footprint of the pod that it is a part of, worked out when somebody first asks for it. It follows from the rest of the
+/// pod, so it takes no part in equality, and a clone of the pod, in which something else may be changed, has none yet.
+#[derive(Default)]
+pub struct LazyFootprint(OnceLock<Arc<Footprint>>);
+
+impl Clone for LazyFootprint {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for LazyFootprint {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for LazyFootprint {}
+
+impl fmt::Debug for LazyFootprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.get().is_some() { "known" } else { "unknown" })
+    }
+}
+
+impl Pod {
+    /// What it adds to the node it is on: [`Footprint::of`], worked out once.
+    pub fn footprint(&self) -> &Arc<Footprint> {
+        self.footprint.0.get_or_init(|| Arc::new(Footprint::of(self)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::pod;
+
+    #[test]
+    fn a_changed_clone_of_a_pod_has_a_footprint_of_its_own() {
+        let first = pod("p").cpu("1").build();
+        assert_eq!(first.footprint().requests.milli_cpu, 1000);
+        let mut second = first.clone();
+        second.spec = pod("p").cpu("2").build().spec;
+        assert_eq!(second.footprint().requests.milli_cpu, 2000);
+        assert_eq!(first.footprint().requests.milli_cpu, 1000);
+        assert_eq!(first, first.clone());
     }
 }

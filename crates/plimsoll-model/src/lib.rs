@@ -47,7 +47,7 @@ pub use decode::{
     decode_workload_selector,
 };
 pub use disruption_budget::DisruptionBudget;
-pub use footprint::Footprint;
+pub use footprint::{Footprint, LazyFootprint};
 pub use host_port::{HostPort, Protocol};
 pub use image::normalised_image_name;
 pub use labels::{Labels, is_label_key, is_label_value, label_key_faults, label_value_faults};

@@ -3,7 +3,7 @@ use serde::Deserialize;
 
 use crate::decode::or_default;
 use crate::{
-    Affinity, HostPort, Labels, ObjectName, Raw, ResourceList, ResourceVersion, Timestamp, Toleration,
+    Affinity, HostPort, Labels, LazyFootprint, ObjectName, Raw, ResourceList, ResourceVersion, Timestamp, Toleration,
     TopologySpreadConstraint, Uid, VolumeKind,
 };
 
@@ -35,6 +35,8 @@ pub struct Pod {
     pub status: PodStatus,
     /// The whole of it, where somebody needs that. It takes no part in equality.
     pub raw: Option<Raw>,
+    /// See [`Pod::footprint`].
+    pub footprint: LazyFootprint,
 }
 
 impl PartialEq for Pod {
@@ -51,6 +53,7 @@ impl PartialEq for Pod {
             spec,
             status,
             raw: _,
+            footprint: _,
         } = self;
         *resource_version == other.resource_version
             && *uid == other.uid

@@ -11,9 +11,9 @@ pub use self::storage::{
     VolumeBuilder, attachment, claim, csi_driver, csi_node, storage_capacity, storage_class, volume,
 };
 use crate::{
-    Affinity, Allocatable, Container, Effect, HostPort, Labels, Node, NodeAffinity, NodeImage, NodeSelectorTerm,
-    NodeSpec, NodeStatus, ObjectName, Pod, PodSpec, PodStatus, PreemptionPolicy, PreferredTerm, Protocol, Quantity,
-    ResourceList, ResourceVersion, Taint, Timestamp, Toleration, Uid, VolumeKind,
+    Affinity, Allocatable, Container, Effect, HostPort, Labels, LazyFootprint, Node, NodeAffinity, NodeImage,
+    NodeSelectorTerm, NodeSpec, NodeStatus, ObjectName, Pod, PodSpec, PodStatus, PreemptionPolicy, PreferredTerm,
+    Protocol, Quantity, ResourceList, ResourceVersion, Taint, Timestamp, Toleration, Uid, VolumeKind,
 };
 
 /// Begins a pod in namespace `default` with one container and no requests; its UID is `uid-<name>`.
@@ -41,6 +41,7 @@ pub fn pod(name: &str) -> PodBuilder {
             spec,
             status: PodStatus::default(),
             raw: None,
+            footprint: LazyFootprint::default(),
         },
         labels: Vec::new(),
         node_selector: Vec::new(),

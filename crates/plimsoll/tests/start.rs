@@ -61,11 +61,7 @@ fn a_start_that_fails_says_why_and_ends_with_code_1() {
     let faulty = format!("{HEAD}parallelism: 0\npodInitialBackoffSeconds: 0\n");
     let unknown = format!("{HEAD}profiles: [{{plugins: {{filter: {{enabled: [{{name: Nobody}}]}}}}}}]\n");
     let devices = format!("{HEAD}profiles: [{{plugins: {{filter: {{enabled: [{{name: DynamicResources}}]}}}}}}]\n");
-    let [nobody, typo] = [
-        r#""predicates": [{"name": "Nobody"}]"#,
-        r#""predicate": []"#,
-    ]
-    .map(policy);
+    let [nobody, typo] = [r#""predicates": [{"name": "Nobody"}]"#, r#""predicate": []"#].map(policy);
     let folder = Folder::new(&[
         ("empty", b""),
         ("bytes", b"\xff\xfe"),

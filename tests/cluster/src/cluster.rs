@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 
 mod scheduler_state;
 mod stage;
+pub(crate) mod storage;
 
 use crate::explain::PodFacts;
 use crate::fixtures::{NodeFixture, PodFixture};
@@ -418,6 +419,7 @@ pub(crate) async fn reset(client: &kube::Client) -> anyhow::Result<()> {
             .delete_collection(&now, &everything)
             .await?;
     }
+    storage::reset(client).await?;
     stage::reset(client).await?;
     let leases: Api<k8s_openapi::api::coordination::v1::Lease> = Api::namespaced(client.clone(), "kube-system");
     match leases.delete("kube-scheduler", &DeleteParams::default()).await {

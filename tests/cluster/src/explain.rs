@@ -88,11 +88,13 @@ pub fn preemption_part(message: &str) -> Option<&str> {
 }
 
 /// The message up to what the `PostFilter` plugins add to it: kube-scheduler tries to free devices and to preempt for every
-/// pod that fits nowhere.
+/// pod that fits nowhere. Where no node was looked at, the first of the two says that what it needs is not there.
 pub fn without_preemption(message: &str) -> &str {
     let additions = [" no new claims to deallocate", " preemption: "];
     let end = additions.iter().filter_map(|addition| message.find(addition)).min();
-    &message[..end.unwrap_or(message.len())]
+    let message = &message[..end.unwrap_or(message.len())];
+    let without = message.strip_suffix(" not found");
+    without.filter(|without| without.ends_with('.')).unwrap_or(message)
 }
 
 #[cfg(test)]
@@ -107,6 +109,9 @@ mod tests {
             "0/1 nodes are available: 1 Insufficient cpu."
         );
         assert_eq!(without_preemption("no nodes"), "no nodes");
+        let claim = "0/1 nodes are available: persistentvolumeclaim \"a\" not found. not found";
+        assert_eq!(without_preemption(claim), claim.strip_suffix(" not found").unwrap());
+        assert_eq!(without_preemption("a claim not found"), "a claim not found");
         let part = "0/1 nodes are available: 1 No victims.";
         assert_eq!(preemption_part(message), Some(part));
         assert_eq!(preemption_part("no nodes"), None);

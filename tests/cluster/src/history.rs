@@ -1,4 +1,4 @@
-//! Everything that happened to pods, nodes and the lease, as etcd took it.
+//! Everything that happened to pods, nodes, their storage and the lease, as etcd took it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,8 @@ use anyhow::Context;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::storage::v1::CSINode;
 use plimsoll_controlplane::{Change, Etcd, EtcdClient};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -32,6 +33,18 @@ pub enum Record {
     NodeGone(String),
     /// The schedulers' lease was written.
     Lease(Box<Lease>),
+    /// A persistent volume was written.
+    Volume(String, Box<PersistentVolume>),
+    /// A persistent volume is gone.
+    VolumeGone(String),
+    /// A persistent volume claim was written; the key is `namespace/name`.
+    Claim(String, Box<PersistentVolumeClaim>),
+    /// A persistent volume claim is gone.
+    ClaimGone(String),
+    /// What drivers say of a node was written.
+    CsiNode(String, Box<CSINode>),
+    /// What drivers said of a node is gone.
+    CsiNodeGone(String),
 }
 
 /// What there is after a number of records.
@@ -41,6 +54,12 @@ pub struct State {
     pub pods: BTreeMap<String, Pod>,
     /// By name.
     pub nodes: BTreeMap<String, Node>,
+    /// Persistent volumes by name.
+    pub volumes: BTreeMap<String, PersistentVolume>,
+    /// Persistent volume claims by `namespace/name`.
+    pub claims: BTreeMap<String, PersistentVolumeClaim>,
+    /// What drivers say of nodes, by node.
+    pub csi_nodes: BTreeMap<String, CSINode>,
     /// Who held the lease, in order, without repetitions; an empty name means that it was released.
     pub holders: Vec<String>,
 }
@@ -75,6 +94,12 @@ impl State {
             Record::PodGone(key) => drop(self.pods.remove(key)),
             Record::Node(name, node) => drop(self.nodes.insert(name.clone(), node.as_ref().clone())),
             Record::NodeGone(name) => drop(self.nodes.remove(name)),
+            Record::Volume(name, volume) => drop(self.volumes.insert(name.clone(), volume.as_ref().clone())),
+            Record::VolumeGone(name) => drop(self.volumes.remove(name)),
+            Record::Claim(key, claim) => drop(self.claims.insert(key.clone(), claim.as_ref().clone())),
+            Record::ClaimGone(key) => drop(self.claims.remove(key)),
+            Record::CsiNode(name, csi) => drop(self.csi_nodes.insert(name.clone(), csi.as_ref().clone())),
+            Record::CsiNodeGone(name) => drop(self.csi_nodes.remove(name)),
             Record::Lease(lease) => {
                 let holder = lease
                     .spec
@@ -93,6 +118,13 @@ impl State {
         self.pods
             .values()
             .find(|pod| pod.metadata.name.as_deref() == Some(name))
+    }
+
+    /// The claim called `name` in any namespace of this test run.
+    pub fn claim(&self, name: &str) -> Option<&PersistentVolumeClaim> {
+        self.claims
+            .values()
+            .find(|claim| claim.metadata.name.as_deref() == Some(name))
     }
 
     /// How many pods are bound.
@@ -224,13 +256,32 @@ impl History {
         limit: Duration,
         mut answer: impl FnMut(&State) -> Option<T>,
     ) -> anyhow::Result<T> {
+        self.wait(what, limit, |book| answer(&book.state)).await
+    }
+
+    /// The same of all records so far: also of what has passed by now.
+    pub async fn until_recorded<T>(
+        &self,
+        what: &str,
+        limit: Duration,
+        mut answer: impl FnMut(&[(i64, Record)]) -> Option<T>,
+    ) -> anyhow::Result<T> {
+        self.wait(what, limit, |book| answer(&book.records)).await
+    }
+
+    async fn wait<T>(
+        &self,
+        what: &str,
+        limit: Duration,
+        mut answer: impl FnMut(&Book) -> Option<T>,
+    ) -> anyhow::Result<T> {
         let mut news = self.news.clone();
         let wait = async {
             loop {
                 news.borrow_and_update();
                 let (found, failure) = {
                     let book = self.shared.lock();
-                    (answer(&book.state), book.failure.clone())
+                    (answer(&book), book.failure.clone())
                 };
                 if let Some(found) = found {
                     return Ok(found);
@@ -292,27 +343,28 @@ fn decode(change: &Change) -> anyhow::Result<Option<Record>> {
     let Some(key) = change.key.strip_prefix("/registry/") else {
         return Ok(None);
     };
-    let read = || format!("{} is no JSON object of its kind", change.key);
-    if let Some(pod) = key.strip_prefix("pods/") {
-        let Some(value) = &change.value else {
-            return Ok(Some(Record::PodGone(pod.to_owned())));
-        };
-        let mut object: Pod = serde_json::from_slice(value).with_context(read)?;
-        object.metadata.managed_fields = None;
-        return Ok(Some(Record::Pod(pod.to_owned(), Box::new(object))));
-    }
-    if let Some(node) = key.strip_prefix("minions/") {
-        let Some(value) = &change.value else {
-            return Ok(Some(Record::NodeGone(node.to_owned())));
-        };
-        let object = serde_json::from_slice(value).with_context(read)?;
-        return Ok(Some(Record::Node(node.to_owned(), Box::new(object))));
-    }
-    if key == "leases/kube-system/kube-scheduler" {
-        let Some(value) = &change.value else { return Ok(None) };
-        return Ok(Some(Record::Lease(Box::new(
-            serde_json::from_slice(value).with_context(read)?,
-        ))));
-    }
-    Ok(None)
+    let (kind, name) = key.split_once('/').unwrap_or((key, ""));
+    let name = name.to_owned();
+    Ok(Some(match (kind, &change.value) {
+        ("pods", None) => Record::PodGone(name),
+        ("pods", Some(value)) => {
+            let mut pod: Box<Pod> = read(change, value)?;
+            pod.metadata.managed_fields = None;
+            Record::Pod(name, pod)
+        }
+        ("minions", None) => Record::NodeGone(name),
+        ("minions", Some(value)) => Record::Node(name, read(change, value)?),
+        ("persistentvolumes", None) => Record::VolumeGone(name),
+        ("persistentvolumes", Some(value)) => Record::Volume(name, read(change, value)?),
+        ("persistentvolumeclaims", None) => Record::ClaimGone(name),
+        ("persistentvolumeclaims", Some(value)) => Record::Claim(name, read(change, value)?),
+        ("csinodes", None) => Record::CsiNodeGone(name),
+        ("csinodes", Some(value)) => Record::CsiNode(name, read(change, value)?),
+        ("leases", Some(value)) if name == "kube-system/kube-scheduler" => Record::Lease(read(change, value)?),
+        _ => return Ok(None),
+    }))
+}
+
+fn read<T: serde::de::DeserializeOwned>(change: &Change, value: &[u8]) -> anyhow::Result<Box<T>> {
+    serde_json::from_slice(value).with_context(|| format!("{} is no JSON object of its kind", change.key))
 }

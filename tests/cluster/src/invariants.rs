@@ -11,6 +11,8 @@ use crate::history::{Record, State};
 use crate::quantity::{Amounts, add, amounts, pod_requests};
 use crate::replica::Scheduler;
 
+mod storage;
+
 /// For how long after another kind of scheduler bound a pod to a node an over-commitment of that node is laid to the
 /// hand-over between them: a Binding has no condition on the node, so neither can prevent it.
 const HAND_OVER_MICROSECONDS: i64 = 15_000_000;
@@ -18,7 +20,7 @@ const HAND_OVER_MICROSECONDS: i64 = 15_000_000;
 /// What happened, for the judge.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// All changes of pods and nodes with their revisions, in order.
+    /// All changes of pods, nodes and storage with their revisions, in order.
     pub records: &'a [(i64, Record)],
     /// All Bindings asked for, in the order of their answers.
     pub binds: &'a [BindRequest],
@@ -80,7 +82,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Judges a whole test: no pod bound twice, no node ever past its allocatable, every pending pod explained.
+/// Judges a whole test: no pod bound twice, no node ever past its allocatable, every pod where its volumes are, no volume with
+/// two claims, no node with more volumes than it takes, every pending pod explained.
 pub fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::default();
     let mut state = State::default();
@@ -94,9 +97,16 @@ pub fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Verdict> {
         if let Record::Pod(_, pod) = record {
             let before = before.filter(|before| before.uid() == pod.uid());
             node_never_changes(*revision, before.as_ref(), pod, &mut verdict);
-            if pod.node().is_some() && before.is_none_or(|before| before.node().is_none()) {
+            if pod.node().is_some() && before.as_ref().is_none_or(|before| before.node().is_none()) {
                 never_past_the_line(*revision, pod, &state, evidence, &mut verdict)?;
+                // Who made it with a node asked no scheduler.
+                if before.is_some() {
+                    storage::where_its_volumes_are(*revision, pod, &state, &mut verdict)?;
+                }
             }
+        }
+        if let Record::Claim(_, claim) = record {
+            storage::one_claim_per_volume(*revision, claim, &state, &mut verdict);
         }
     }
     every_pending_pod_explained(&state, evidence.served, &mut verdict);

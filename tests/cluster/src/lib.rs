@@ -5,7 +5,8 @@
 //!     └─► Cluster ── makes pods and nodes (fixtures), starts schedulers, waits
 //!            ├── History    every write etcd took, in its order
 //!            ├── Removal    how each pod was taken away, read from History
-//!            ├── WriteGate  holds writes to pods at the API server to make races certain
+//!            ├── WriteGate  holds writes at the API server to make races certain
+//!            ├── Provisioner  makes volumes for claims, as a CSI driver's would, or does not
 //!            └── invariants judged at the end from History and the audit log alone
 //! ```
 //!
@@ -22,6 +23,7 @@ mod history;
 pub mod invariants;
 pub mod measure;
 mod metrics;
+pub mod provisioner;
 mod quantity;
 mod removal;
 mod replica;

@@ -3,21 +3,25 @@
 pub mod hand_over;
 pub mod preemption;
 pub mod server;
+pub mod volumes;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ListParams, WatchEvent, WatchParams};
 use plimsoll_controlplane::{BindRequest, ControlPlane, User};
+use tokio::time::Instant;
 
 use crate::cluster::{create_all, reset};
 use crate::explain::PodFacts;
 use crate::fixtures::{node, pod};
 use crate::history::Record;
 use crate::invariants::{self, Evidence};
+use crate::metrics::Metrics;
 use crate::replica::{Election, Replica, Scheduler};
 
 /// What one scheduler did.
@@ -166,4 +170,54 @@ async fn judge_outcome(
         verdict.bound
     );
     Ok(verdict.violations)
+}
+
+/// Follows the pods with the label until so many are bound.
+async fn until_bound(pods: &Api<Pod>, version: &str, label: &str, count: usize) -> anyhow::Result<()> {
+    let params = WatchParams::default().labels(label);
+    let (mut version, mut bound) = (version.to_owned(), BTreeSet::new());
+    while bound.len() < count {
+        let mut changes = pods.watch(&params, &version).await?.boxed();
+        while let Some(change) = changes.try_next().await? {
+            match change {
+                WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
+                    version = pod.metadata.resource_version.clone().unwrap_or_default();
+                    if pod.node().is_some() {
+                        bound.insert(pod.uid().to_owned());
+                    }
+                }
+                WatchEvent::Error(status) => return Err(kube::Error::Api(status).into()),
+                _ => {}
+            }
+            if bound.len() == count {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Waits until the scheduler knows of so many `pods` or `nodes`.
+async fn known(replica: &mut Replica, what: &str, count: usize) -> anyhow::Result<()> {
+    let deadline = Instant::now() + Duration::from_mins(2);
+    loop {
+        let known = |metrics: &Metrics| metrics.sum("scheduler_cache_size", &[("type", what)]);
+        match replica.metrics().await {
+            Ok(metrics) if usize::try_from(known(&metrics)) == Ok(count) => return Ok(()),
+            answer => ensure!(
+                Instant::now() < deadline,
+                "{} does not know of {count} {what}: {:?}\n{}",
+                replica.process.name(),
+                answer.map(|metrics| known(&metrics)),
+                replica.process.log_tail(20)
+            ),
+        }
+        replica.process.ensure_running()?;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few thousand pods, a few hundred mebibytes")]
+fn count(number: impl TryInto<i64>) -> f64 {
+    number.try_into().unwrap_or(i64::MAX) as f64
 }

@@ -1,4 +1,4 @@
-//! Holds a scheduler's writes to pods at the API server, so that a test can act between the decision and the write with
+//! Holds a scheduler's writes to pods and their volumes at the API server, so that a test can act between the decision and the write with
 //! certainty.
 //!
 //! It is an admission webhook: the API server asks before it writes, and waits for the answer.
@@ -27,7 +27,7 @@ use tokio_rustls::server::TlsStream;
 const NAME: &str = "plimsoll-write-gate";
 const PROBE: &str = "write-gate-probe";
 
-/// What a scheduler writes of a pod.
+/// What a scheduler writes of a pod, or of its storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Write {
     /// Its Binding.
@@ -38,16 +38,20 @@ pub enum Write {
     Delete,
     /// Its eviction.
     Evict,
+    /// A persistent volume, by its own name.
+    Volume,
+    /// A persistent volume claim, by its own name.
+    Claim,
 }
 
-/// A gate through which every write of a scheduler to a pod must pass. Other users go round it.
+/// A gate through which every write of a scheduler to a pod, a volume or a claim must pass. Other users go round it.
 #[derive(Debug)]
 pub struct WriteGate {
     doors: Arc<Doors>,
     _server: JoinSet<()>,
 }
 
-/// Writes, each with the name of the pod.
+/// Writes, each with the name of the object.
 type Writes = BTreeSet<(Write, String)>;
 
 #[derive(Debug)]
@@ -71,17 +75,26 @@ struct ReviewRequest {
     uid: String,
     name: String,
     operation: String,
+    resource: Resource,
     #[serde(default)]
     sub_resource: String,
 }
 
+#[derive(Deserialize)]
+struct Resource {
+    resource: String,
+}
+
 impl ReviewRequest {
     fn write(&self) -> Option<Write> {
-        match (self.operation.as_str(), self.sub_resource.as_str()) {
-            ("CREATE", "binding") => Some(Write::Bind),
-            ("UPDATE", "status") => Some(Write::Status),
-            ("DELETE", "") => Some(Write::Delete),
-            ("CREATE", "eviction") => Some(Write::Evict),
+        let what = (self.resource.resource.as_str(), self.sub_resource.as_str());
+        match (self.operation.as_str(), what) {
+            ("CREATE", ("pods", "binding")) => Some(Write::Bind),
+            ("UPDATE", ("pods", "status")) => Some(Write::Status),
+            ("DELETE", ("pods", "")) => Some(Write::Delete),
+            ("CREATE", ("pods", "eviction")) => Some(Write::Evict),
+            ("UPDATE", ("persistentvolumes", "")) => Some(Write::Volume),
+            ("UPDATE", ("persistentvolumeclaims", "")) => Some(Write::Claim),
             _ => None,
         }
     }
@@ -141,21 +154,21 @@ impl WriteGate {
         anyhow::bail!("the API server still asks a write gate that is gone")
     }
 
-    /// From now on this write of the pod called `name` waits.
+    /// From now on this write of the object called `name` waits.
     pub fn close(&self, write: Write, name: &str) {
         self.doors.closed.send_modify(|closed| {
             closed.insert((write, name.to_owned()));
         });
     }
 
-    /// Lets this write of the pod called `name` pass, those waiting too.
+    /// Lets this write of the object called `name` pass, those waiting too.
     pub fn open(&self, write: Write, name: &str) {
         self.doors.closed.send_modify(|closed| {
             closed.remove(&(write, name.to_owned()));
         });
     }
 
-    /// Waits until this write of the pod called `name` stands at the gate.
+    /// Waits until this write of the object called `name` stands at the gate.
     pub async fn arrival(&self, write: Write, name: &str) -> anyhow::Result<()> {
         self.first_arrival(&[(write, name)]).await?;
         Ok(())
@@ -246,6 +259,8 @@ fn configuration(port: u16, authority: &Authority) -> anyhow::Result<ValidatingW
                 rule("UPDATE", "pods/status"),
                 rule("DELETE", "pods"),
                 rule("CREATE", "pods/eviction"),
+                rule("UPDATE", "persistentvolumes"),
+                rule("UPDATE", "persistentvolumeclaims"),
             ],
             "matchConditions": [{ "name": "by-a-scheduler", "expression": whose }],
             "failurePolicy": "Fail",

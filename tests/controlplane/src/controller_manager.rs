@@ -34,6 +34,8 @@ impl ControllerManager {
             "--use-service-account-credentials=false".to_owned(),
             "--kube-api-qps=5000".to_owned(),
             "--kube-api-burst=5000".to_owned(),
+            // A claim that found no volume is looked at again when this has passed, not when a volume comes.
+            "--pvclaimbinder-sync-period=1s".to_owned(),
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
             format!("--cert-dir={}", dir.join(format!("{NAME}-certs")).display()),

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use futures::{Stream, StreamExt, TryStreamExt};
+use futures::TryStreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions, WatchEvent, WatchParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
 use serde_json::json;
 use tokio::task::JoinSet;
+
+use crate::written::written;
 
 /// How many pods are dealt with at once: one kubelet after the other would be slow where hundreds of pods end together.
 const AT_ONCE: usize = 16;
@@ -36,45 +38,10 @@ impl FakeKubelet {
 
 /// Acts on every pod there is, then on every change, until the watch fails.
 async fn follow(client: &kube::Client) -> anyhow::Result<()> {
-    let pods: Api<Pod> = Api::all(client.clone());
-    let list = pods.list(&ListParams::default()).await?;
-    let version = list.metadata.resource_version.unwrap_or_default();
-    let present = futures::stream::iter(list.items.into_iter().map(Ok));
     let act = |pod: Pod| async move { act(client, &pod).await };
-    present.try_for_each_concurrent(AT_ONCE, act).await?;
-    let written = changes(pods, version).try_filter_map(|change| std::future::ready(Ok(change)));
-    written.try_for_each_concurrent(AT_ONCE, act).await
-}
-
-/// Every pod written after `version`; `None` for changes that are no writes. It ends with an error only.
-fn changes(pods: Api<Pod>, version: String) -> impl Stream<Item = anyhow::Result<Option<Pod>>> {
-    let watches = futures::stream::try_unfold((pods, version, None), |(pods, mut version, open)| async move {
-        let mut open = match open {
-            Some(open) => open,
-            None => pods.watch(&WatchParams::default(), &version).await?.boxed(),
-        };
-        // A watch that has ended is followed by another from the last version seen.
-        let Some(change) = open.try_next().await? else {
-            return Ok(Some((None, (pods, version, None))));
-        };
-        let written = match change {
-            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
-                version = pod.metadata.resource_version.clone().unwrap_or_default();
-                Some(pod)
-            }
-            WatchEvent::Deleted(pod) => {
-                version = pod.metadata.resource_version.unwrap_or_default();
-                None
-            }
-            WatchEvent::Bookmark(mark) => {
-                version = mark.metadata.resource_version;
-                None
-            }
-            WatchEvent::Error(status) => return Err(kube::Error::Api(status).into()),
-        };
-        Ok(Some((written, (pods, version, Some(open)))))
-    });
-    watches.boxed()
+    written(Api::<Pod>::all(client.clone()))
+        .try_for_each_concurrent(AT_ONCE, act)
+        .await
 }
 
 async fn act(client: &kube::Client, pod: &Pod) -> anyhow::Result<()> {

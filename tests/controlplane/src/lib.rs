@@ -25,6 +25,7 @@ mod loopback;
 mod process;
 mod proxy;
 mod user;
+mod written;
 
 pub use audit::{
     Answered, Asked, AuditTrail, Audited, BindRequest, PodRequest, PodWrite, Request, bind_requests, pod_requests,
@@ -40,3 +41,4 @@ pub use loopback::free_port;
 pub use process::Process;
 pub use proxy::{Balance, Cut, Proxy};
 pub use user::User;
+pub use written::written;

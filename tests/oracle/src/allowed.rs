@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::answer::Answer;
 use crate::case::Case;
+use crate::generate::claims_of;
 use crate::search::{SearchAnswer, SearchCase};
 
 mod hints;
@@ -22,7 +23,7 @@ pub struct Allowed {
 }
 
 /// Every intended difference.
-pub const ALLOWED: [Allowed; 4] = [
+pub const ALLOWED: [Allowed; 6] = [
     Allowed {
         line: "Sums of requests cannot wrap around.",
         applies: |case, _| sums_wrap(case),
@@ -39,7 +40,57 @@ pub const ALLOWED: [Allowed; 4] = [
         line: "Overhead counts once, also on top of a request of the pod as a whole of 10¹⁸ or more.",
         applies: |case, _| overhead_adds_up(case),
     },
+    Allowed {
+        line: "A claim that a pod mounts twice is one claim.",
+        applies: |case, _| mounts_twice(&case.pod),
+    },
+    Allowed {
+        line: "A pod on a node whose volume can't be told (an ephemeral volume's claim that was made for another pod, an in-line \
+               disk that no CSI driver can take over) counts as one without it.",
+        applies: |case, upstream| {
+            let mut failures = upstream.failure.iter().chain(&upstream.other_failures);
+            failures.any(|failure| fails_to_count_volumes(failure)) && has_untold_volumes(case)
+        },
+    },
 ];
+
+/// Whether two of a pod's volumes are of one claim.
+fn mounts_twice(pod: &Value) -> bool {
+    let claims = claims_of(pod);
+    claims
+        .iter()
+        .enumerate()
+        .any(|(at, claim)| claims[..at].contains(claim))
+}
+
+fn fails_to_count_volumes(failure: &str) -> bool {
+    failure.starts_with("running \"NodeVolumeLimits\" filter plugin:")
+}
+
+/// Whether a pod on a node has a volume of which nobody can tell what it is.
+fn has_untold_volumes(case: &Case) -> bool {
+    case.pods.iter().any(|pod| {
+        let mut volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+        volumes.any(|volume| is_untold(case, pod, volume))
+    })
+}
+
+fn is_untold(case: &Case, pod: &Value, volume: &Value) -> bool {
+    let ephemeral = volume["ephemeral"].is_object() && {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let name = format!("{}-{}", text(&pod["metadata"]["name"]), text(&volume["name"]));
+        let mut claims = case.persistent_volume_claims.iter();
+        let claim = claims.find(|claim| {
+            claim["metadata"]["name"] == *name && claim["metadata"]["namespace"] == pod["metadata"]["namespace"]
+        });
+        claim.is_some_and(|claim| claim["metadata"]["ownerReferences"][0]["uid"] != pod["metadata"]["uid"])
+    };
+    let azure = volume["azureDisk"]["kind"]
+        .as_str()
+        .is_some_and(|kind| kind != "Managed");
+    let amazon = volume["awsElasticBlockStore"]["volumeID"].as_str();
+    ephemeral || azure || amazon.is_some_and(|id| id.starts_with("aws://") && !id.contains("/vol-"))
+}
 
 const WHOLE_PODS: &str = "Requests of a pod as a whole count whatever the gates `PodLevelResources` and \
                           `InPlacePodLevelResourcesVerticalScaling` say.";

@@ -12,6 +12,9 @@ pub struct Answer {
     /// An internal failure that would end the attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
+    /// Upstream: those of other nodes. Any of them may end the attempt.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_failures: Vec<String>,
     /// The pod is turned away as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pre_filter: Option<Verdict>,
@@ -33,6 +36,24 @@ pub struct Answer {
     /// By node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub totals: Option<BTreeMap<String, i64>>,
+    /// What would be done about the pod's volumes, by node that passes; none where there is nothing to do.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub volumes: BTreeMap<String, Volumes>,
+}
+
+/// What is done about a pod's volumes on one node.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Volumes {
+    /// They cannot be reserved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Volumes that are there, and namespace and name of the claim that gets each.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub bound: BTreeMap<String, String>,
+    /// Namespace and name of the claims for which volumes are to be made, sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub provisioned: Vec<String>,
 }
 
 /// Why a node, or every node, will not do.

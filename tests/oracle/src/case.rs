@@ -41,8 +41,46 @@ pub struct Case {
     /// Disruption budgets.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub disruption_budgets: Vec<Value>,
+    /// Storage classes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub storage_classes: Vec<Value>,
+    /// CSI drivers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub csi_drivers: Vec<Value>,
+    /// What CSI drivers say of nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub csi_nodes: Vec<Value>,
+    /// What room CSI drivers have where.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub csi_storage_capacities: Vec<Value>,
+    /// Volumes attached to nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub volume_attachments: Vec<Value>,
+    /// Volumes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub persistent_volumes: Vec<Value>,
+    /// Claims.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub persistent_volume_claims: Vec<Value>,
     /// The pod to place.
     pub pod: Value,
+}
+
+impl Case {
+    /// Adds an object of storage that tells its kind; others are left out.
+    pub(crate) fn add_storage(&mut self, object: Value) {
+        let list = match object["kind"].as_str().unwrap_or_default() {
+            "StorageClass" => &mut self.storage_classes,
+            "CSIDriver" => &mut self.csi_drivers,
+            "CSINode" => &mut self.csi_nodes,
+            "CSIStorageCapacity" => &mut self.csi_storage_capacities,
+            "VolumeAttachment" => &mut self.volume_attachments,
+            "PersistentVolume" => &mut self.persistent_volumes,
+            "PersistentVolumeClaim" => &mut self.persistent_volume_claims,
+            _ => return,
+        };
+        list.push(object);
+    }
 }
 
 impl Question for Case {

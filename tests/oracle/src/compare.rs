@@ -33,7 +33,10 @@ impl fmt::Display for Difference {
 pub fn differences(ours: &Answer, upstream: &Answer) -> Vec<Difference> {
     let mut found = Vec::new();
     text("error", ours.error.as_ref(), upstream.error.as_ref(), &mut found);
-    text("failure", ours.failure.as_ref(), upstream.failure.as_ref(), &mut found);
+    let one_of_several = |failure: &String| upstream.other_failures.contains(failure);
+    if !ours.failure.as_ref().is_some_and(one_of_several) {
+        text("failure", ours.failure.as_ref(), upstream.failure.as_ref(), &mut found);
+    }
     if let (Some(_), _) | (_, Some(_)) = (&ours.pre_filter, &upstream.pre_filter) {
         verdict(
             "pre-filter",
@@ -61,6 +64,12 @@ pub fn differences(ours: &Answer, upstream: &Answer) -> Vec<Difference> {
         );
     }
     scores(ours, upstream, &mut found);
+    for node in keys(&ours.volumes, &upstream.volumes) {
+        let (ours, upstream) = (ours.volumes.get(node), upstream.volumes.get(node));
+        if ours != upstream {
+            found.push(Difference::new("volumes", node, &ours, &upstream));
+        }
+    }
     // What follows from the others comes last.
     if ours.rejectors != upstream.rejectors {
         found.push(Difference::new(
@@ -179,6 +188,11 @@ mod tests {
             (r#"{"verdicts""#, r#"{"error":"e","verdicts""#, Some("error")),
             (r#"{"verdicts""#, r#"{"fitError":"e","verdicts""#, Some("fit error")),
             (r#"{"verdicts""#, r#"{"rejectors":["P"],"verdicts""#, Some("rejectors")),
+            (
+                r#"{"verdicts""#,
+                r#"{"volumes":{"b":{"bound":{"v":"c"}}},"verdicts""#,
+                Some("volumes"),
+            ),
             (
                 r#"{"verdicts""#,
                 r#"{"preFilter":{"code":"c","reasons":[],"plugin":"P"},"verdicts""#,

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::answer::Answer;
@@ -23,6 +23,59 @@ pub struct Verdicts {
     pub score: BTreeMap<String, u64>,
     /// Cases that ended in an internal failure.
     pub failures: u64,
+    /// Cases in which one of the plugins of volumes gave a reason, without the names in it, by plugin and reason.
+    pub reasons: BTreeMap<(String, String), u64>,
+    /// Cases in which something was to be done about volumes, by what.
+    pub volumes: BTreeMap<&'static str, u64>,
+}
+
+/// The plugins whose reasons are counted one by one.
+const OF_VOLUMES: [&str; 4] = ["VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"];
+
+impl Verdicts {
+    fn count_reasons(&mut self, upstream: &Answer) {
+        let mut reasons = BTreeSet::new();
+        for verdict in upstream.verdicts.values().chain(&upstream.pre_filter) {
+            if OF_VOLUMES.contains(&verdict.plugin.as_str()) {
+                let told = verdict.reasons.iter().map(|reason| without_names(reason));
+                reasons.extend(told.map(|reason| (verdict.plugin.clone(), reason)));
+            }
+        }
+        for failure in upstream.failure.iter().chain(&upstream.other_failures) {
+            reasons.insert(("failure".to_owned(), without_names(failure)));
+        }
+        for reason in reasons {
+            *self.reasons.entry(reason).or_default() += 1;
+        }
+    }
+
+    fn count_volumes(&mut self, upstream: &Answer) {
+        let nodes = || upstream.volumes.values();
+        for (what, seen) in [
+            ("cannot be reserved", nodes().any(|volumes| volumes.failure.is_some())),
+            ("bound", nodes().any(|volumes| !volumes.bound.is_empty())),
+            ("several bound", nodes().any(|volumes| volumes.bound.len() > 1)),
+            ("made", nodes().any(|volumes| !volumes.provisioned.is_empty())),
+            (
+                "some bound and others made",
+                nodes().any(|volumes| !volumes.bound.is_empty() && !volumes.provisioned.is_empty()),
+            ),
+            (
+                "others on another node",
+                nodes().any(|volumes| Some(volumes) != nodes().next()),
+            ),
+        ] {
+            *self.volumes.entry(what).or_default() += u64::from(seen);
+        }
+    }
+}
+
+/// What stands in quotes, and words with a digit or a slash, are names.
+fn without_names(reason: &str) -> String {
+    let unquoted = reason.split('"').step_by(2).collect::<Vec<_>>().join("…");
+    let is_name = |word: &&str| word.contains(|letter: char| letter.is_ascii_digit() || letter == '/');
+    let words = unquoted.split(' ').map(|word| if is_name(&word) { "…" } else { word });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 impl Coverage<Answer> for Verdicts {
@@ -42,6 +95,8 @@ impl Coverage<Answer> for Verdicts {
         for plugin in plugins.into_iter().filter(|plugin| !plugin.is_empty()) {
             *self.filter.entry(plugin.to_owned()).or_default() += 1;
         }
+        self.count_reasons(upstream);
+        self.count_volumes(upstream);
         if let Some(verdict) = &upstream.pre_filter {
             *self.pre_filter.entry(verdict.plugin.clone()).or_default() += 1;
         }
@@ -66,6 +121,12 @@ impl Coverage<Answer> for Verdicts {
             for (plugin, count) in other {
                 *own.entry(plugin.clone()).or_default() += count;
             }
+        }
+        for (reason, count) in &other.reasons {
+            *self.reasons.entry(reason.clone()).or_default() += count;
+        }
+        for (what, count) in &other.volumes {
+            *self.volumes.entry(what).or_default() += count;
         }
     }
 }
@@ -99,6 +160,14 @@ impl fmt::Display for Verdicts {
                 };
                 writeln!(f, "  {count:>8}  {plugin}")?;
             }
+        }
+        writeln!(f, "cases in which a plugin of volumes gave a reason, and failures:")?;
+        for ((plugin, reason), count) in &self.reasons {
+            writeln!(f, "  {count:>8}  {plugin}: {reason}")?;
+        }
+        writeln!(f, "cases in which volumes were:")?;
+        for (what, count) in &self.volumes {
+            writeln!(f, "  {count:>8}  {what}")?;
         }
         Ok(())
     }

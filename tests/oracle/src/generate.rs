@@ -16,6 +16,7 @@ mod node;
 mod pod;
 mod quantity;
 mod spread;
+mod storage;
 mod workload;
 
 pub(crate) use crowded::crowded;
@@ -23,6 +24,11 @@ pub(crate) use labels::of_pod as pod_labels;
 use pod::Stage;
 pub(crate) use pod::toleration;
 pub(crate) use quantity::request;
+use storage::Habits;
+pub(crate) use storage::{
+    any_attachment, any_capacity, any_claim, any_class, any_csi_node, any_driver, any_volume, claims_of, give_volumes,
+    topologies,
+};
 
 /// What kind of cluster it is.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +46,7 @@ pub(crate) fn case(seed: u64, number: u64) -> Case {
     let dice = &mut dice;
     let shape = Shape {
         nodes: dice.one_of(&[1, 2, 3, 4, 5, 5, 6, 8, 12]),
-        roomy: dice.percent(60),
+        roomy: dice.percent(60) || has_storage(number),
         alike: dice.percent(40),
     };
     let mut case = without_nodes(dice, shape);
@@ -55,7 +61,15 @@ pub(crate) fn case(seed: u64, number: u64) -> Case {
     if dice.percent(5) {
         case.pod["status"]["nominatedNodeName"] = json!(format!("n{}", dice.below(shape.nodes + 1)));
     }
+    if has_storage(number) {
+        storage::furnish(dice, &mut case, Habits::Any);
+    }
     case
+}
+
+/// Whether volumes have a part in the case with this number: in one of three.
+pub(crate) fn has_storage(number: u64) -> bool {
+    number.is_multiple_of(3)
 }
 
 /// A configuration, a pod to place, and what is listed for it.

@@ -18,7 +18,7 @@ mod ours;
 pub use compare::{HintDifference, hint_differences};
 pub use coverage::Hints;
 
-/// A change of one object while a pod waits: either of a pod or of a node. There is no old one when it is new and no new
+/// A change of one object while a pod waits: of a pod, of a node, or of one of the kinds of storage. There is no old one when it is new and no new
 /// one when it is gone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
@@ -37,6 +37,12 @@ pub struct HintCase {
     /// The node as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_node: Option<Value>,
+    /// The object of storage as it was; it tells its kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_storage: Option<Value>,
+    /// The object of storage as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_storage: Option<Value>,
 }
 
 /// What a side makes of a change.
@@ -98,6 +104,9 @@ impl Question for HintCase {
         let mut all = self.cluster.clone();
         all.pods.extend(self.old_pod.iter().chain(&self.new_pod).cloned());
         all.nodes.extend(self.old_node.iter().chain(&self.new_node).cloned());
+        for object in self.old_storage.iter().chain(&self.new_storage) {
+            all.add_storage(object.clone());
+        }
         all
     }
 }

@@ -7,8 +7,9 @@
 //!
 //! There are four questions. A [`Case`] is a cluster that an API server could hold, a configuration and one pod: compared
 //! are the verdict on each node (code, reasons, plugin), the nodes that pre-filters leave, raw and normalised scores,
-//! totals, the message users read and the plugins held responsible. A [`HintCase`] is a change of a pod or a node while
-//! a pod waits: compared are the events that it stands for, and by plugin whether it hears of them and what it answers. A
+//! totals, the message users read, the plugins held responsible and what would be done about the pod's volumes. A
+//! [`HintCase`] is a change of a pod, a node or an object of storage while a pod waits: compared are the events that it
+//! stands for, and by plugin whether it hears of them and what it answers. A
 //! [`SearchCase`] is a large cluster of which a share is looked at: compared are the nodes found and looked at, pod after
 //! pod, and the choice. A [`PreemptionCase`] is a cluster without room for the pod: compared are, by node, who would have
 //! to go and what of it budgets forbid, the choice, who is told to go, nominations given and taken, and the message.
@@ -30,7 +31,7 @@ mod search;
 mod shrink;
 mod upstream;
 
-pub use answer::{Answer, Score, Verdict};
+pub use answer::{Answer, Score, Verdict, Volumes};
 pub use case::Case;
 pub use compare::{Difference, differences};
 pub use coverage::Verdicts;

@@ -8,14 +8,17 @@ use anyhow::{Context, anyhow};
 use plimsoll_config::{FeatureGates, Gate};
 use plimsoll_engine::{Engine, PluginScores, Trial};
 use plimsoll_framework::{Profile, Profiles, Status};
+use plimsoll_model::storage::VolumeReservation;
 use plimsoll_model::{
-    Change, Delta, Moment, Pod, Seq, WorkloadKind, decode_disruption_budget, decode_namespace, decode_node, decode_pod,
-    decode_workload_selector,
+    Change, Delta, Moment, ObjectName, Pod, Seq, WorkloadKind, decode_disruption_budget, decode_namespace, decode_node,
+    decode_pod, decode_workload_selector,
 };
 use serde_json::Value;
 
-use crate::answer::{Answer, Score, Verdict};
+use crate::answer::{Answer, Score, Verdict, Volumes};
 use crate::case::Case;
+
+pub(crate) mod storage;
 
 /// What Plimsoll makes of a case; a panic is an error like any other.
 pub(crate) fn judge(case: &Case) -> Answer {
@@ -34,7 +37,7 @@ fn try_case(case: &Case) -> anyhow::Result<Answer> {
     cluster.tell(Delta::PodAdded(Arc::clone(&pod)));
     let trial = cluster
         .engine
-        .try_out(&pod, Moment::ZERO)
+        .try_out_reserving(&pod, Moment::ZERO)
         .context("no profile has the pod's scheduler name")?;
     Ok(answer(&trial))
 }
@@ -95,6 +98,12 @@ impl Cluster {
         for budget in &case.disruption_budgets {
             let new = Some(Arc::new(decode_disruption_budget(&bytes(budget))?));
             cluster.tell(Delta::DisruptionBudgetChanged { old: None, new });
+        }
+        for (kind, objects) in storage::of_case(case) {
+            for object in objects {
+                let new = Some(storage::decode(kind, object)?);
+                cluster.tell(Delta::StorageChanged { old: None, new });
+            }
         }
         for node in &case.nodes {
             cluster.tell(Delta::NodeAdded(Arc::new(decode_node(&bytes(node))?)));
@@ -158,8 +167,31 @@ fn answer(trial: &Trial) -> Answer {
             .iter()
             .map(|scores| (scores.plugin.to_owned(), by_node(&names, scores)));
         answer.scores = Some(scores.collect());
+        let nodes = trial.feasible().map(|node| node.name.to_string());
+        let reserved = nodes.zip(trial.reservations.iter().map(volumes));
+        answer.volumes = reserved.filter(|(_, volumes)| *volumes != Volumes::default()).collect();
     }
     answer
+}
+
+fn volumes(reserved: &Result<VolumeReservation, Status>) -> Volumes {
+    let name = |claim: &ObjectName| format!("{}/{}", claim.namespace, claim.name);
+    match reserved {
+        Ok(reserved) => {
+            let mut provisioned: Vec<String> = reserved.provisioned.iter().map(name).collect();
+            provisioned.sort_unstable();
+            let bound = reserved.volumes.iter();
+            Volumes {
+                failure: None,
+                bound: bound.map(|(volume, claim)| (volume.to_string(), name(claim))).collect(),
+                provisioned,
+            }
+        }
+        Err(status) => Volumes {
+            failure: Some(status.reasons.join(", ")),
+            ..Volumes::default()
+        },
+    }
 }
 
 fn by_node(names: &[&str], scores: &PluginScores) -> BTreeMap<String, Score> {

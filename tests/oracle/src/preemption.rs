@@ -107,7 +107,7 @@ impl Question for PreemptionCase {
     const TABLE: &'static str = "PREEMPTIONS";
 
     fn generate(seed: u64, number: u64) -> Self {
-        Self(crate::generate::crowded(&mut crate::dice::Dice::new(seed, number)))
+        Self(crate::generate::crowded(seed, number))
     }
 
     fn judge(&self) -> PreemptionAnswer {

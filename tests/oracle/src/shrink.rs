@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// Fields without which an object would be none that the API server could hold.
-const NEEDED: [&str; 27] = [
+const NEEDED: [&str; 37] = [
     "apiVersion",
     "kind",
     "profiles",
@@ -33,6 +33,16 @@ const NEEDED: [&str; 27] = [
     "reference",
     "resource",
     "score",
+    "provisioner",
+    "volumeBindingMode",
+    "accessModes",
+    "driver",
+    "volumeHandle",
+    "claimName",
+    "attacher",
+    "nodeID",
+    "drivers",
+    "matchLabelExpressions",
 ];
 
 /// Lists that cannot be empty.

@@ -20,8 +20,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/util/assumecache"
 )
 
-// An attempt is one pod's scheduling cycle up to its scores, over all nodes.
+// An attempt is one pod's scheduling cycle up to its scores and the reservation of its volumes, over all nodes.
 type attempt struct {
+	bench     *bench
 	given     *testCase
 	snapshot  *internalcache.Snapshot
 	framework framework.Framework
@@ -50,6 +51,7 @@ func newAttempt(ctx context.Context, b *bench, given *testCase, profile *config.
 		return nil, err
 	}
 	result := &attempt{
+		bench:    b,
 		given:    given,
 		snapshot: snapshot,
 		plugins:  map[string]fwk.Plugin{},
@@ -141,6 +143,9 @@ func (a *attempt) run(ctx context.Context) (*answer, error) {
 		a.unschedulable(diagnosis)
 	default:
 		a.score(ctx, feasible)
+		if err := a.reserve(ctx, feasible); err != nil {
+			return nil, err
+		}
 	}
 	return a.answer, nil
 }
@@ -169,6 +174,7 @@ func (a *attempt) restrict(restriction *fwk.PreFilterResult, diagnosis *framewor
 // filter returns the nodes that pass; false after an internal failure.
 func (a *attempt) filter(ctx context.Context, nodes []fwk.NodeInfo, diagnosis *framework.Diagnosis) ([]fwk.NodeInfo, bool) {
 	var feasible []fwk.NodeInfo
+	var failures []string
 	for _, node := range nodes {
 		status := a.framework.RunFilterPluginsWithNominatedPods(ctx, a.state, a.given.Pod, node)
 		name := node.Node().Name
@@ -176,13 +182,16 @@ func (a *attempt) filter(ctx context.Context, nodes []fwk.NodeInfo, diagnosis *f
 		case status.IsSuccess():
 			feasible = append(feasible, node)
 		case status.Code() == fwk.Error:
-			a.answer.Failure = status.Message()
-			return nil, false
+			failures = append(failures, status.Message())
 		default:
 			diagnosis.NodeToStatus.Set(name, status)
 			diagnosis.AddPluginStatus(status)
 			a.answer.Verdicts[name] = verdictOf(status)
 		}
+	}
+	if len(failures) > 0 {
+		a.answer.Failure, a.answer.OtherFailures, a.answer.Verdicts = failures[0], failures[1:], nil
+		return nil, false
 	}
 	return feasible, true
 }

@@ -22,6 +22,8 @@ type bench struct {
 	gates    map[string]bool
 	// cleared are the pods that lost their nomination in this case.
 	cleared []string
+	// written is what was to be written of volumes and claims since somebody began to look.
+	written *volumes
 }
 
 func newBench() *bench {
@@ -30,6 +32,8 @@ func newBench() *bench {
 		recorder: metrics.NewMetricsAsyncRecorder(1, time.Hour, make(chan struct{})),
 	}
 	made.client.PrependReactor("patch", "pods", made.noteCleared)
+	made.client.PrependReactor("update", "persistentvolumes", made.noteBound)
+	made.client.PrependReactor("update", "persistentvolumeclaims", made.noteProvisioned)
 	return made
 }
 
@@ -71,6 +75,7 @@ func (b *bench) judge(ctx context.Context, line []byte) (any, error) {
 
 // prepare sets the gates of a case and makes the plugins of its pod's profile.
 func (b *bench) prepare(ctx context.Context, given *testCase) (*attempt, error) {
+	b.client.ClearActions()
 	if err := b.setGates(given.FeatureGates); err != nil {
 		return nil, err
 	}

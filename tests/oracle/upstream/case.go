@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
 )
 
 // A testCase is a cluster as the API server holds it, and one pod to place.
@@ -25,6 +26,14 @@ type testCase struct {
 	StatefulSets           []*appsv1.StatefulSet           `json:"statefulSets"`
 	DisruptionBudgets      []*policyv1.PodDisruptionBudget `json:"disruptionBudgets"`
 
+	StorageClasses         []*storagev1.StorageClass       `json:"storageClasses"`
+	CSIDrivers             []*storagev1.CSIDriver          `json:"csiDrivers"`
+	CSINodes               []*storagev1.CSINode            `json:"csiNodes"`
+	CSIStorageCapacities   []*storagev1.CSIStorageCapacity `json:"csiStorageCapacities"`
+	VolumeAttachments      []*storagev1.VolumeAttachment   `json:"volumeAttachments"`
+	PersistentVolumes      []*corev1.PersistentVolume      `json:"persistentVolumes"`
+	PersistentVolumeClaims []*corev1.PersistentVolumeClaim `json:"persistentVolumeClaims"`
+
 	// Pod is the one to place.
 	Pod *corev1.Pod `json:"pod"`
 }
@@ -35,6 +44,8 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 	// Failure is an internal failure that would end the attempt.
 	Failure string `json:"failure,omitempty"`
+	// OtherFailures are those of other nodes. With several workers any of them may end the attempt.
+	OtherFailures []string `json:"otherFailures,omitempty"`
 	// PreFilter is there when the pod is turned away as a whole.
 	PreFilter *verdict `json:"preFilter,omitempty"`
 	// Restricted are the nodes that pre-filters leave, if they name any.
@@ -49,6 +60,18 @@ type answer struct {
 	Scores map[string]map[string]score `json:"scores"`
 	// Totals by node.
 	Totals map[string]int64 `json:"totals"`
+	// Volumes are what would be done about the pod's volumes on each node that passes.
+	Volumes map[string]*volumes `json:"volumes,omitempty"`
+}
+
+// volumes are what is done about a pod's volumes on one node; empty when all are bound.
+type volumes struct {
+	// Failure is there when they cannot be reserved.
+	Failure string `json:"failure,omitempty"`
+	// Bound are the claims that get a volume that is there, by its name.
+	Bound map[string]string `json:"bound,omitempty"`
+	// Provisioned are the claims for which volumes are to be made.
+	Provisioned []string `json:"provisioned,omitempty"`
 }
 
 type verdict struct {

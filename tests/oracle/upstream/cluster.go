@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
@@ -51,7 +52,23 @@ func fillListers(factory informers.SharedInformerFactory, given *testCase) error
 	if err := fill(apps.ReplicaSets().Informer(), given.ReplicaSets); err != nil {
 		return err
 	}
-	return fill(apps.StatefulSets().Informer(), given.StatefulSets)
+	if err := fill(apps.StatefulSets().Informer(), given.StatefulSets); err != nil {
+		return err
+	}
+	return fillStorage(factory, given)
+}
+
+func fillStorage(factory informers.SharedInformerFactory, given *testCase) error {
+	core, storage := factory.Core().V1(), factory.Storage().V1()
+	return errors.Join(
+		fill(storage.StorageClasses().Informer(), given.StorageClasses),
+		fill(storage.CSIDrivers().Informer(), given.CSIDrivers),
+		fill(storage.CSINodes().Informer(), given.CSINodes),
+		fill(storage.CSIStorageCapacities().Informer(), given.CSIStorageCapacities),
+		fill(storage.VolumeAttachments().Informer(), given.VolumeAttachments),
+		fill(core.PersistentVolumes().Informer(), given.PersistentVolumes),
+		fill(core.PersistentVolumeClaims().Informer(), given.PersistentVolumeClaims),
+	)
 }
 
 func fill[T any](informer cache.SharedIndexInformer, objects []T) error {

@@ -18,11 +18,16 @@ import (
 type hintCase struct {
 	// Cluster holds the pod that waits, the configuration and what plugins list.
 	Cluster testCase `json:"cluster"`
-	// Either two pods or two nodes: no old one when it is new, no new one when it is gone.
-	OldPod  *corev1.Pod  `json:"oldPod"`
-	NewPod  *corev1.Pod  `json:"newPod"`
-	OldNode *corev1.Node `json:"oldNode"`
-	NewNode *corev1.Node `json:"newNode"`
+	// Two pods, two nodes or two objects of storage: no old one when it is new, no new one when it is gone.
+	OldPod     *corev1.Pod     `json:"oldPod"`
+	NewPod     *corev1.Pod     `json:"newPod"`
+	OldNode    *corev1.Node    `json:"oldNode"`
+	NewNode    *corev1.Node    `json:"newNode"`
+	OldStorage json.RawMessage `json:"oldStorage"`
+	NewStorage json.RawMessage `json:"newStorage"`
+
+	// Those of storage, decoded; untyped nils where there are none.
+	oldStorage, newStorage any
 }
 
 // A hintAnswer is what the change means to the plugins that can turn a pod away.
@@ -53,12 +58,14 @@ var (
 )
 
 // notBuilt are plugins that Plimsoll does not have yet.
-var notBuilt = sets.New(names.VolumeRestrictions, names.NodeVolumeLimits, names.VolumeBinding, names.VolumeZone,
-	names.DynamicResources, names.DefaultPreemption, names.GangScheduling)
+var notBuilt = sets.New(names.DynamicResources, names.DefaultPreemption, names.GangScheduling)
 
 func (b *bench) hint(ctx context.Context, line []byte) (any, error) {
 	var given hintCase
 	if err := json.Unmarshal(line, &given); err != nil {
+		return nil, fmt.Errorf("reading the case: %w", err)
+	}
+	if err := given.decodeStorage(); err != nil {
 		return nil, fmt.Errorf("reading the case: %w", err)
 	}
 	attempt, err := b.prepare(ctx, &given.Cluster)
@@ -166,6 +173,7 @@ func (h *hintCase) ask(ctx context.Context, registered []fwk.ClusterEventWithHin
 
 // objects are untyped nils where there are none, as in the queue.
 func (h *hintCase) objects() (old, changed any) {
+	old, changed = h.oldStorage, h.newStorage
 	if h.OldPod != nil {
 		old = h.OldPod
 	}
@@ -200,5 +208,5 @@ func (h *hintCase) events() []fwk.ClusterEvent {
 	case h.OldNode != nil:
 		return []fwk.ClusterEvent{{Resource: fwk.Node, ActionType: fwk.Delete}}
 	}
-	return nil
+	return h.storageEvents()
 }

@@ -65,6 +65,7 @@ func (b *bench) preempt(ctx context.Context, line []byte) (any, error) {
 	if err := json.Unmarshal(line, &given); err != nil {
 		return nil, fmt.Errorf("reading the case: %w", err)
 	}
+	b.client.ClearActions()
 	if err := b.setGates(given.FeatureGates); err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ import (
 // onAtServer lets pods ask for what only newer nodes support.
 const onAtServer = "UserNamespacesHostNetworkSupport"
 
-// validate tells whether the API server would take the nodes, pods, namespaces and budgets of a case.
+// validate tells whether the API server would take the nodes, pods, namespaces, budgets and objects of storage of a case.
 func (b *bench) validate(_ context.Context, line []byte) (any, error) {
 	var given testCase
 	if err := json.Unmarshal(line, &given); err != nil {
@@ -61,6 +61,7 @@ func (b *bench) validate(_ context.Context, line []byte) (any, error) {
 	for _, pod := range append(given.Pods, given.Pod) {
 		problems = append(problems, validatePod(pod)...)
 	}
+	problems = append(problems, validateStorage(&given)...)
 	if err := problems.ToAggregate(); err != nil {
 		return nil, err
 	}

@@ -33,10 +33,10 @@ pub fn add_to(setup: &mut Setup, object: Object, patience: Option<Duration>) {
         let writer = Arc::new(Writer { object, patience });
         Ok(Extensions::new().reserve(Arc::clone(&writer) as _).pre_bind(writer))
     });
-    let plugins = &mut setup.profile.plugins.multi_point;
-    plugins.enabled.push(PluginRef::new(WRITER, 0));
+    let enabled = &mut setup.profile.plugins.multi_point.enabled;
     let known = ["VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone"];
-    plugins.disabled.extend(known.map(str::to_owned));
+    enabled.retain(|plugin| !known.contains(&plugin.name.as_str()));
+    enabled.push(PluginRef::new(WRITER, 0));
 }
 
 struct Writer {

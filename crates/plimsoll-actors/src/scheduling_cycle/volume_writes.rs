@@ -24,7 +24,7 @@ pub(super) struct VolumeWrites {
 #[derive(Debug)]
 struct Write {
     uid: Uid,
-    write: VolumeWrite,
+    what: VolumeWrite,
     tries: u32,
     /// When it is made again; none while it is under way.
     again_at: Option<Moment>,
@@ -35,7 +35,7 @@ impl Write {
         WriteJob::Volume {
             claim,
             uid: self.uid.clone(),
-            write: Box::new(self.write.clone()),
+            write: Box::new(self.what.clone()),
             trace: TraceContext::of(&self.uid),
         }
     }
@@ -46,7 +46,7 @@ impl VolumeWrites {
     pub(super) fn submit(&mut self, claim: ClaimId, uid: &Uid, write: VolumeWrite) -> WriteJob {
         let write = Write {
             uid: uid.clone(),
-            write,
+            what: write,
             tries: 1,
             again_at: None,
         };

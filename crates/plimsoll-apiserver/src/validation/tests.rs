@@ -3,6 +3,8 @@ use serde_json::json;
 use super::*;
 use crate::resource;
 
+mod storage;
+
 fn errors(group: &str, plural: &str, obj: &Value, old: Option<&Value>) -> Vec<String> {
     let res = resource::find(group, "v1", plural).expect("known kind");
     let causes = validate(res, obj, old).err().unwrap_or_default();

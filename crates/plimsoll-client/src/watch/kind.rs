@@ -50,6 +50,10 @@ impl WatchedKind for Pods {
         if raw.keeps(&pod) {
             pod.raw = Some(Raw::of_object(json)?);
         }
+        // Each watch has a task of its own, and many pods at once are what a term begins with.
+        if pod.node_name().is_some() {
+            pod.footprint();
+        }
         Ok(pod)
     }
 

@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use plimsoll_framework::{CycleContext, Status};
+use plimsoll_model::storage::VolumeReservation;
 use plimsoll_model::{Moment, Pod};
 
 use super::Engine;
@@ -13,6 +15,21 @@ impl Engine {
     ///
     /// The pod need not be one that the stream has told of. No cycle may be waiting, since the columns are shared with it.
     pub fn try_out(&mut self, pod: &Arc<Pod>, now: Moment) -> Option<Trial> {
+        self.try_in_cycle(pod, now).map(|(_, trial)| trial)
+    }
+
+    /// As [`Engine::try_out`], and lets the plugins reserve on each node that will do, and take it back at once. What they
+    /// hold of storage is told and not kept.
+    pub fn try_out_reserving(&mut self, pod: &Arc<Pod>, now: Moment) -> Option<Trial> {
+        let (mut cycle, mut trial) = self.try_in_cycle(pod, now)?;
+        let tried = trial
+            .feasible()
+            .map(|node| self.try_reserving(&mut cycle, &node.name, now));
+        trial.reservations = tried.collect();
+        Some(trial)
+    }
+
+    fn try_in_cycle(&mut self, pod: &Arc<Pod>, now: Moment) -> Option<(Cycle, Trial)> {
         debug_assert!(!self.is_waiting(), "cycles are serial");
         let plan = self.plan_for(pod).map(Arc::clone)?;
         let mut cycle = Cycle::new(Arc::clone(pod), plan, now);
@@ -20,7 +37,23 @@ impl Engine {
         if let Err(message) = self.try_nodes(&mut cycle, &mut trial, now) {
             trial.failure = Some(message);
         }
-        Some(trial)
+        Some((cycle, trial))
+    }
+
+    fn try_reserving(&self, cycle: &mut Cycle, node: &str, now: Moment) -> Result<VolumeReservation, Status> {
+        let context = CycleContext {
+            pod: &cycle.pod,
+            columns: self.ledger.columns(),
+            now,
+        };
+        let plugins = &cycle.plan.profile.reserve;
+        let mut each = plugins.iter();
+        let reserved = each.try_for_each(|plugin| plugin.reserve(context, &mut cycle.state, node));
+        let volumes = cycle.state.take_reservation().unwrap_or_default();
+        for plugin in plugins.iter().rev() {
+            plugin.unreserve(&cycle.pod, &mut cycle.state, node);
+        }
+        reserved.map(|()| volumes)
     }
 
     /// Tries to make room for the pod without doing anything; `None` when some node will do for it as it is, when the attempt

@@ -6,9 +6,9 @@ use super::{WireMeta, non_empty, or_default};
 use crate::pod::DEFAULT_SCHEDULER;
 use crate::requests::effective;
 use crate::{
-    Affinity, Container, ContainerStatus, ControllerReference, HostPort, Labels, Pod, PodCondition, PodLevelStatus,
-    PodPhase, PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus, PreemptionPolicy, ResourceList, Timestamp,
-    Toleration, TopologySpreadConstraint, VolumeKind,
+    Affinity, Container, ContainerStatus, ControllerReference, HostPort, Labels, LazyFootprint, Pod, PodCondition,
+    PodLevelStatus, PodPhase, PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus, PreemptionPolicy,
+    ResourceList, Timestamp, Toleration, TopologySpreadConstraint, VolumeKind,
 };
 
 mod volume;
@@ -229,6 +229,7 @@ impl From<WirePod> for Pod {
             spec: spec.into(),
             status: status.into(),
             raw: None,
+            footprint: LazyFootprint::default(),
         };
         drop_idle_statuses(&mut pod);
         pod

@@ -21,7 +21,8 @@ pub(super) struct PodClaims {
     pub(super) bound: Vec<Arc<PersistentVolumeClaim>>,
     /// Those that get one once the pod has a node, in the pod's order.
     pub(super) delayed: Vec<Arc<PersistentVolumeClaim>>,
-    /// Whether nodes have been judged by them. As in kube-scheduler, nothing is reserved in a profile without the filter.
+    /// Whether nodes have been judged by them. As in kube-scheduler, nothing is reserved or scored in a profile without the
+    /// filter.
     pub(super) judged: Cell<bool>,
 }
 

@@ -68,7 +68,7 @@ impl Score for CapacityScore {
     ) -> Result<(), String> {
         let Some(shape) = &self.shape else { return Ok(()) };
         let claims = state.get::<PodClaims>().ok_or(NO_STATE)?;
-        if claims.delayed.is_empty() {
+        if claims.delayed.is_empty() || !claims.judged.get() {
             return Ok(());
         }
         let nodes: NodeSet = feasible.iter().copied().collect();

@@ -204,7 +204,7 @@ pub(super) async fn reset(client: &kube::Client) -> anyhow::Result<()> {
     delete_each::<ReplicaSet>(client).await
 }
 
-async fn delete_each<K>(client: &kube::Client) -> anyhow::Result<()>
+pub(super) async fn delete_each<K>(client: &kube::Client) -> anyhow::Result<()>
 where
     K: kube::Resource<DynamicType = (), Scope = kube::core::NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
 {

@@ -8,20 +8,18 @@ use std::fmt;
 use std::time::Duration;
 
 use anyhow::ensure;
-use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
+use kube::api::{Api, ListParams, PostParams};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::judge_outcome;
 use super::server::Server;
+use super::{count, judge_outcome, known, until_bound};
 use crate::cluster::create_all;
-use crate::explain::PodFacts;
 use crate::fixtures::{node, pod};
 use crate::metrics::Metrics;
-use crate::replica::{Replica, Scheduler};
+use crate::replica::Scheduler;
 
 /// Pods on each node before.
 const RESIDENTS: usize = 4;
@@ -116,7 +114,7 @@ pub async fn measure(
     let client = server.client().await?;
     stage(&client, nodes).await?;
     let mut replica = server.start(scheduler)?;
-    ready(&mut replica, nodes * RESIDENTS).await?;
+    known(&mut replica, "pods", nodes * RESIDENTS).await?;
 
     let pods: Api<Pod> = Api::default_namespaced(client.clone());
     let high = |i| pod(&format!("high-{i}")).priority_class("high").label("app", "high");
@@ -124,7 +122,7 @@ pub async fn measure(
     let before = pods.list_metadata(&ListParams::default().limit(1)).await?.metadata;
     let version = before.resource_version.unwrap_or_default();
     let (cpu, start) = (replica.process.cpu_time(), Instant::now());
-    let bound = until_bound(&pods, &version, preemptors);
+    let bound = until_bound(&pods, &version, "app=high", preemptors);
     let work = futures::future::try_join(create_all(&pods, high.collect()), bound);
     let Ok(done) = tokio::time::timeout(limit, work).await else {
         anyhow::bail!("not all are bound within {limit:?}:\n{}", replica.process.log_tail(20));
@@ -151,31 +149,6 @@ pub async fn measure(
     })
 }
 
-/// Follows the preemptors until so many are bound.
-async fn until_bound(pods: &Api<Pod>, version: &str, count: usize) -> anyhow::Result<()> {
-    let params = WatchParams::default().labels("app=high");
-    let (mut version, mut bound) = (version.to_owned(), std::collections::BTreeSet::new());
-    while bound.len() < count {
-        let mut changes = pods.watch(&params, &version).await?.boxed();
-        while let Some(change) = changes.try_next().await? {
-            match change {
-                WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
-                    version = pod.metadata.resource_version.clone().unwrap_or_default();
-                    if pod.node().is_some() {
-                        bound.insert(pod.uid().to_owned());
-                    }
-                }
-                WatchEvent::Error(status) => return Err(kube::Error::Api(status).into()),
-                _ => {}
-            }
-            if bound.len() == count {
-                return Ok(());
-            }
-        }
-    }
-    Ok(())
-}
-
 async fn stage(client: &kube::Client, nodes: usize) -> anyhow::Result<()> {
     let class = json!({ "metadata": { "name": "high" }, "value": 10 });
     let classes: Api<PriorityClass> = Api::all(client.clone());
@@ -193,32 +166,7 @@ async fn stage(client: &kube::Client, nodes: usize) -> anyhow::Result<()> {
     create_all(&pods, (0..nodes * RESIDENTS).map(resident).collect()).await
 }
 
-/// Waits until the scheduler knows of every resident.
-async fn ready(replica: &mut Replica, residents: usize) -> anyhow::Result<()> {
-    let deadline = Instant::now() + Duration::from_mins(2);
-    loop {
-        let known = |metrics: &Metrics| metrics.sum("scheduler_cache_size", &[("type", "pods")]);
-        match replica.metrics().await {
-            Ok(metrics) if usize::try_from(known(&metrics)) == Ok(residents) => return Ok(()),
-            answer => ensure!(
-                Instant::now() < deadline,
-                "{} does not know of {residents} pods: {:?}\n{}",
-                replica.process.name(),
-                answer.map(|metrics| known(&metrics)),
-                replica.process.log_tail(20)
-            ),
-        }
-        replica.process.ensure_running()?;
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-}
-
 fn deciding(metrics: &Metrics) -> Duration {
     let sum = "scheduler_scheduling_attempt_duration_seconds_sum";
     Duration::from_secs_f64(metrics.total(sum, &[("result", "unschedulable")]))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a few thousand pods, a few hundred mebibytes")]
-fn count(number: impl TryInto<i64>) -> f64 {
-    number.try_into().unwrap_or(i64::MAX) as f64
 }

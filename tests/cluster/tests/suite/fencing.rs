@@ -27,7 +27,7 @@ fn about(write: Write, turn: &str) -> String {
 }
 
 /// The client that a scheduler writes with.
-async fn scheduler_client(cluster: &mut Cluster<'_>) -> anyhow::Result<ApiClient> {
+pub(crate) async fn scheduler_client(cluster: &mut Cluster<'_>) -> anyhow::Result<ApiClient> {
     let user = User::scheduler(User::REPLICAS);
     let access = Access {
         kubeconfig: Some(cluster.control_plane().server().kubeconfig(&user)?),
@@ -39,7 +39,7 @@ async fn scheduler_client(cluster: &mut Cluster<'_>) -> anyhow::Result<ApiClient
 }
 
 /// A token whose writes carry `timeout=800ms`, as with the shortest lease that the suite uses.
-fn token() -> Arc<TermToken> {
+pub(crate) fn token() -> Arc<TermToken> {
     TermToken::new(1, SystemClock.now(), Duration::from_mins(10), Duration::from_secs(1))
 }
 
@@ -76,6 +76,7 @@ async fn make(client: &ApiClient, write: Write, pod: &Pod) -> Result<(), String>
         }
         Write::Delete => removed(client.delete_pod(&token, &wanted, pod).await),
         Write::Evict => removed(client.evict_pod(&token, &wanted, pod).await),
+        Write::Volume | Write::Claim => Err("no write to a pod".to_owned()),
     }
 }
 
@@ -95,6 +96,7 @@ fn applied(state: &State, write: Write, name: &str) -> bool {
         Write::Bind => pod.node().is_some(),
         Write::Status => pod.marked_as_victim(),
         Write::Delete | Write::Evict => pod.metadata.deletion_timestamp.is_some(),
+        Write::Volume | Write::Claim => false,
     }
 }
 

@@ -16,5 +16,6 @@ mod preemption;
 mod races;
 mod reload;
 mod unbuilt;
+mod volumes;
 mod waiting;
 mod waking;

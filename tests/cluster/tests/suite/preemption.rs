@@ -64,7 +64,7 @@ fn removal(cluster: &Cluster<'_>, name: &str) -> Option<Removal> {
 }
 
 /// The names of all pods whose removal has begun.
-fn removed(cluster: &Cluster<'_>) -> BTreeSet<String> {
+pub(crate) fn removed(cluster: &Cluster<'_>) -> BTreeSet<String> {
     let all = cluster.history().read_records(removals);
     all.into_iter()
         .filter(Removal::begun)
@@ -72,6 +72,6 @@ fn removed(cluster: &Cluster<'_>) -> BTreeSet<String> {
         .collect()
 }
 
-fn names<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
+pub(crate) fn names<const N: usize>(names: [&str; N]) -> BTreeSet<String> {
     names.map(str::to_owned).into()
 }

@@ -18,7 +18,7 @@ const GONE_OR_GOING: &str = "A node that vanishes wakes pods that `InterPodAffin
                              told to go wakes those that `PodTopologySpread` turned away.";
 
 /// Every intended difference in what changes mean to waiting pods.
-pub const ALLOWED_HINTS: [AllowedHint; 18] = [
+pub const ALLOWED_HINTS: [AllowedHint; 21] = [
     AllowedHint {
         line: GONE_OR_GOING,
         applies: |seen| {
@@ -198,7 +198,65 @@ pub const ALLOWED_HINTS: [AllowedHint; 18] = [
             changed && seen.is_about("UpdatePodGeneratedResourceClaim")
         },
     },
+    AllowedHint {
+        line: "Pods that `VolumeBinding` turned away are woken by the end of an attempt that may have reserved volumes (a pod with \
+               claims that has not started), by a volume, a CSI driver that told what room it has, or a `CSINode` that goes, and, \
+               if they have claims, by a CSI driver that no longer tells.",
+        applies: |seen| {
+            let ends = [
+                "AssignedPodDelete",
+                "PersistentVolumeDelete",
+                "CSINodeDelete",
+                "CSIDriverDelete",
+                "CSIDriverUpdate",
+            ];
+            let hears = ends.iter().any(|event| seen.hears_of("VolumeBinding", event));
+            let event = seen.event().unwrap_or_default();
+            hears || (seen.wakes("VolumeBinding") && ends.iter().any(|end| event.ends_with(end)))
+        },
+    },
+    AllowedHint {
+        line: "Pods that `NodeVolumeLimits` turned away are also woken by new nodes, by a `CSINode` that goes, that names another \
+               driver or that no longer limits one, by a claim of their own that gets another volume, by an attachment that goes \
+               if they have ephemeral volumes, and, with `VolumeLimitScaling`, by a CSI driver that no longer insists on being on \
+               the node; those that `VolumeRestrictions` turned away, by a pod of another namespace that had their disk.",
+        applies: |seen| {
+            let more = [
+                "NodeAdd",
+                "NodeUpdateNodeTaint",
+                "CSINodeDelete",
+                "CSINodeUpdate",
+                "PersistentVolumeClaimUpdate",
+                "VolumeAttachmentDelete",
+                "CSIDriverUpdate",
+                "CSIDriverDelete",
+            ];
+            let hears = more.iter().any(|event| seen.hears_of("NodeVolumeLimits", event));
+            let event = seen.event().unwrap_or_default();
+            let limits = seen.wakes("NodeVolumeLimits") && more.iter().any(|end| event.ends_with(end));
+            let elsewhere = || {
+                seen.old_pod()
+                    .zip(seen.waiting())
+                    .is_some_and(|(old, own)| old.name.namespace != own.name.namespace)
+            };
+            hears || limits || (seen.wakes("VolumeRestrictions") && elsewhere())
+        },
+    },
+    AllowedHint {
+        line: "A driver that newly has a limit on a node, and was there before, wakes nobody.",
+        applies: |seen| {
+            let skips = matches!(seen.difference, HintDifference::Hint { plugin, ours, upstream, .. }
+                if plugin == "NodeVolumeLimits" && ours == "Skip" && upstream == "Queue");
+            skips && seen.case.old_storage.as_ref().is_some_and(has_driver_without_limit)
+        },
+    },
 ];
+
+/// Whether some driver of a `CSINode` does not say how many volumes the node takes.
+fn has_driver_without_limit(node: &Value) -> bool {
+    let mut drivers = node["spec"]["drivers"].as_array().into_iter().flatten();
+    drivers.any(|driver| driver["allocatable"]["count"].is_null())
+}
 
 /// The line that a difference in what a change means falls under, if there is one. Of lists that differ in several events
 /// each must have one; the first is named.

@@ -3,8 +3,8 @@
 use plimsoll_model::{HostPort, Pod, TopologySpreadConstraint, WhenUnsatisfiable};
 
 use super::{
-    ALLOWED, WHOLE_PODS, decoded, overhead_adds_up, preferred_term_fails, resizes_whole_pods_behind_their_gate,
-    sums_wrap,
+    ALLOWED, WHOLE_PODS, decoded, has_untold_volumes, mounts_twice, overhead_adds_up, preferred_term_fails,
+    resizes_whole_pods_behind_their_gate, sums_wrap,
 };
 use crate::case::Case;
 use crate::preemption::{PreemptionAnswer, PreemptionCase};
@@ -18,7 +18,7 @@ pub struct AllowedPreemption {
 }
 
 /// Every intended difference in who has to go.
-pub const ALLOWED_PREEMPTIONS: [AllowedPreemption; 8] = [
+pub const ALLOWED_PREEMPTIONS: [AllowedPreemption; 10] = [
     AllowedPreemption {
         line: ALLOWED[0].line,
         applies: |case, _| sums_wrap(&case.0),
@@ -58,6 +58,14 @@ pub const ALLOWED_PREEMPTIONS: [AllowedPreemption; 8] = [
     AllowedPreemption {
         line: "A pod that the pre-filters turned away as a whole reaches `DefaultPreemption`.",
         applies: |_, upstream| upstream.text.as_deref() == Some("not found"),
+    },
+    AllowedPreemption {
+        line: ALLOWED[4].line,
+        applies: |case, _| mounts_twice(&case.0.pod),
+    },
+    AllowedPreemption {
+        line: ALLOWED[5].line,
+        applies: |case, _| has_untold_volumes(&case.0),
     },
 ];
 

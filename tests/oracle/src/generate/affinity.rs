@@ -76,6 +76,13 @@ fn affinity_of(dice: &mut Dice, nodes: usize, chance: usize, required: Terms, pr
     Value::Object(affinity)
 }
 
+/// Terms of which a node must meet one to reach a volume.
+pub(super) fn terms_of_volume(dice: &mut Dice, nodes: usize) -> Vec<Value> {
+    (0..dice.between(1, 3))
+        .map(|_| term(dice, nodes, Terms::Required))
+        .collect()
+}
+
 pub(super) fn weight(dice: &mut Dice) -> usize {
     if dice.percent(30) {
         dice.one_of(&[1, 100])

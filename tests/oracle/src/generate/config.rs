@@ -292,7 +292,7 @@ fn resources(dice: &mut Dice, with_weights: bool) -> Value {
 }
 
 /// Utilisation rises from point to point.
-fn shape(dice: &mut Dice) -> Vec<Value> {
+pub(super) fn shape(dice: &mut Dice) -> Vec<Value> {
     let mut points = Vec::new();
     let mut utilization = dice.one_of(&[0, 0, 0, 10, 50]);
     loop {

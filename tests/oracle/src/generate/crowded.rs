@@ -3,11 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use super::pod::Stage;
-use super::{Shape, Sums, add_stray, affinity, budget, config, labels, node, pod, spread, without_nodes};
+use super::{
+    Shape, Sums, add_stray, affinity, budget, config, has_storage, labels, node, pod, spread, storage, without_nodes,
+};
 use crate::case::Case;
 use crate::dice::Dice;
 
 /// What pods of a cluster have in common.
+#[expect(clippy::struct_excessive_bools, reason = "each goes with any other")]
 struct Habits {
     /// How important the pod to place is.
     preemptor: i64,
@@ -21,8 +24,10 @@ struct Habits {
     terminating: usize,
     /// All pods but the one to place ask for the same: several have to go, and as many on each node.
     uniform: bool,
-    /// There is enough of everything: pods are in each other's way for other reasons.
+    /// Pods are in each other's way for other reasons than what they ask for.
     rivals: bool,
+    /// There is enough of everything that pods ask for.
+    ample: bool,
 }
 
 /// As low as it goes: such pods weigh nothing where priorities are added up.
@@ -35,8 +40,10 @@ const ROOM: Shape = Shape {
 };
 
 /// A cluster with little room and pods of many priorities.
-pub(crate) fn crowded(dice: &mut Dice) -> Case {
-    let habits = habits(dice);
+pub(crate) fn crowded(seed: u64, number: u64) -> Case {
+    let dice = &mut Dice::new(seed, number);
+    let mut habits = habits(dice);
+    habits.ample = habits.rivals || (has_storage(number) && dice.percent(75));
     let shape = Shape {
         nodes: dice.one_of(&[1, 2, 3, 3, 4, 4, 5, 6, 8, 10]),
         roomy: true,
@@ -62,6 +69,9 @@ pub(crate) fn crowded(dice: &mut Dice) -> Case {
         add_stray(dice, &mut case, shape);
     }
     case.disruption_budgets = budget::budgets(dice, &case);
+    if has_storage(number) {
+        storage::furnish(dice, &mut case, storage::Habits::Contended);
+    }
     case
 }
 
@@ -79,6 +89,7 @@ fn habits(dice: &mut Dice) -> Habits {
         terminating: dice.one_of(&[0, 10, 15, 70]),
         uniform: dice.percent(25),
         rivals: dice.percent(25),
+        ample: false,
     }
 }
 
@@ -351,7 +362,7 @@ fn allocatable(dice: &mut Dice, habits: &Habits, preemptor: &Value, taken: &Sums
     let mut asked = Sums::default();
     asked.add(preemptor);
     asked.amounts.retain(|(_, amount)| *amount > 0);
-    let enough = dice.percent(if habits.rivals { 90 } else { 2 });
+    let enough = dice.percent(if habits.ample { 90 } else { 2 });
     let scarce = dice.below(asked.amounts.len().max(1));
     let mut list = Map::new();
     let pods = match dice.below(100) {

@@ -1,13 +1,14 @@
-//! Changes of pods and nodes, biased to those that could matter to the pod that waits.
+//! Changes of pods, nodes and storage, biased to those that could matter to the pod that waits.
 
 use serde_json::{Value, json};
 
 use super::HintCase;
 use crate::dice::Dice;
-use crate::generate::surroundings;
+use crate::generate::{give_volumes, has_storage, surroundings};
 
 mod node;
 mod pod;
+mod storage;
 
 /// The case with this number among those of a seed; the same each time.
 pub(super) fn case(seed: u64, number: u64) -> HintCase {
@@ -25,6 +26,13 @@ pub(super) fn case(seed: u64, number: u64) -> HintCase {
     }
     if dice.percent(10) {
         pod::use_port(dice, &mut case.cluster.pod);
+    }
+    if has_storage(number) {
+        give_volumes(dice, &mut case.cluster.pod);
+        if dice.percent(60) {
+            storage::change(dice, &mut case);
+            return case;
+        }
     }
     if dice.percent(60) {
         pod::change(dice, &mut case);

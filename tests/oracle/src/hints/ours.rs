@@ -3,11 +3,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use plimsoll_framework::{Action, ClusterEvent, EventObjects, EventResource, PluginEvents, QueueingHint};
+use plimsoll_model::storage::StorageObject;
 use plimsoll_model::{Node, Pod, decode_node};
 use plimsoll_queue::{node_update_events, pod_update_events};
 use serde_json::Value;
 
 use super::{HintAnswer, HintCase};
+use crate::ours::storage::decode_told;
 use crate::ours::{bytes, decoded, guarded, profiles};
 
 /// All of kube-scheduler's events are made of these.
@@ -45,15 +47,7 @@ const ACTIONS: [Action; 14] = [
 ];
 
 /// Plugins that Plimsoll does not have yet.
-const NOT_BUILT: [&str; 7] = [
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "DynamicResources",
-    "DefaultPreemption",
-    "GangScheduling",
-];
+const NOT_BUILT: [&str; 3] = ["DynamicResources", "DefaultPreemption", "GangScheduling"];
 
 pub(super) fn judge(case: &HintCase) -> HintAnswer {
     guarded(
@@ -122,10 +116,28 @@ fn change(case: &HintCase) -> anyhow::Result<(Vec<ClusterEvent>, EventObjects)> 
         ));
     }
     let (old, new) = (node(&case.old_node)?, node(&case.new_node)?);
+    if old.is_some() || new.is_some() {
+        return Ok((
+            node_events(old.as_deref(), new.as_deref()),
+            EventObjects::Node { old, new },
+        ));
+    }
+    let storage = |object: &Option<Value>| object.as_ref().map(decode_told).transpose();
+    let (old, new) = (storage(&case.old_storage)?, storage(&case.new_storage)?);
     Ok((
-        node_events(old.as_deref(), new.as_deref()),
-        EventObjects::Node { old, new },
+        storage_events(old.as_ref(), new.as_ref()),
+        EventObjects::Storage { old, new },
     ))
+}
+
+fn storage_events(old: Option<&StorageObject>, new: Option<&StorageObject>) -> Vec<ClusterEvent> {
+    let (object, action) = match (old, new) {
+        (Some(_), Some(new)) => (new, Action::UPDATE),
+        (None, Some(new)) => (new, Action::ADD),
+        (Some(old), None) => (old, Action::DELETE),
+        (None, None) => return Vec::new(),
+    };
+    vec![ClusterEvent::new(EventResource::from(object.kind()), action)]
 }
 
 fn pod_events(old: Option<&Pod>, new: Option<&Pod>) -> Vec<ClusterEvent> {

@@ -29,6 +29,7 @@ const DRIFT: u64 = 500;
 
 /// The climate of one run.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each goes with any other")]
 pub(super) struct Climate {
     pace: Pace,
     delays: Delays,
@@ -60,6 +61,7 @@ enum Cold {
 
 /// What an extender is asked, and how long each answer takes.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "any verb goes with any other")]
 pub(super) struct Asked {
     pub(super) filters: bool,
     prioritizes: bool,

@@ -13,7 +13,7 @@ impl Chaos {
             self.note("heal the extender");
             return extender.recover();
         }
-        let verbs = self.climate.extender.as_ref().map(|asked| asked.verbs());
+        let verbs = self.climate.extender.as_ref().map(super::climate::Asked::verbs);
         let Some(verb) = self.dice.pick(&verbs.unwrap_or_default()).copied() else {
             return;
         };

@@ -163,7 +163,7 @@ fn a_patch_that_was_not_written_is_not_taken_for_what_the_pod_shows() {
 fn nothing_is_kept_of_pods_that_are_bound_or_gone() {
     for end in [
         Delta::PodDeleted(std::sync::Arc::new(pod("a").build())),
-        Delta::PodAdded(std::sync::Arc::new(pod("a").node("n2").build())),
+        Delta::PodAdded(std::sync::Arc::new(pod("a").on("n2").build())),
     ] {
         let mut fixture = Fixture::new();
         fixture.submit("n1");

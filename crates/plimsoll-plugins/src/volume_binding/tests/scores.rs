@@ -25,6 +25,11 @@ fn gated(shape: Option<&[(i32, i32)]>) -> Extensions {
 fn scores(world: &mut World, plugin: &Extensions, pod: &Pod) -> Option<Vec<i64>> {
     let mut state = CycleState::new();
     world.pre_filter(plugin, pod, &mut state);
+    world.judge(plugin, pod, &state).unwrap();
+    scores_after(world, plugin, pod, state)
+}
+
+fn scores_after(world: &World, plugin: &Extensions, pod: &Pod, mut state: CycleState) -> Option<Vec<i64>> {
     let feasible: Vec<NodeIndex> = world.columns.nodes().iter().collect();
     let pre_score = plugin.pre_score.as_ref().unwrap();
     match pre_score.pre_score(world.cycle(pod), &mut state, &feasible) {
@@ -46,6 +51,14 @@ fn sized(name: &str, node: &str, size: &str) -> VolumeBuilder {
 fn without_the_gate_it_does_not_score() {
     let mut world = World::new([waiting("data").object(), local("v", "a1").object()]);
     assert_eq!(scores(&mut world, &made(construct), &user(&["data"])), None);
+}
+
+#[test]
+fn in_a_profile_without_the_filter_nothing_is_scored() {
+    let mut world = World::new([waiting("data").object(), local("v", "a1").object()]);
+    let (plugin, pod, mut state) = (gated(None), user(&["data"]), CycleState::new());
+    world.pre_filter(&plugin, &pod, &mut state);
+    assert_eq!(scores_after(&world, &plugin, &pod, state), Some(vec![0, 0, 0]));
 }
 
 #[test]

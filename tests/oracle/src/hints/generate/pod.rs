@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::{HintCase, elements, how_many};
 use crate::dice::Dice;
-use crate::generate::{any_pod, pod_labels, request, toleration};
+use crate::generate::{any_pod, give_volumes, pod_labels, request, toleration};
 
 /// A change of the pod that waits, or of another one: new, gone or altered.
 pub(super) fn change(dice: &mut Dice, case: &mut HintCase) {
@@ -63,11 +63,26 @@ fn other(dice: &mut Dice, waiting: &Value) -> Value {
     if dice.percent(15) {
         use_port(dice, &mut pod);
     }
+    if elements(waiting, "/spec/volumes")
+        .iter()
+        .any(|volume| volume["image"].is_null() && volume["emptyDir"].is_null())
+    {
+        volumes(dice, &mut pod, waiting);
+    }
     if dice.percent(3) {
         // The pod was created anew under its old name.
         pod["metadata"]["name"] = waiting["metadata"]["name"].clone();
     }
     pod
+}
+
+/// The waiting pod's volumes, or others.
+fn volumes(dice: &mut Dice, pod: &mut Value, waiting: &Value) {
+    match dice.below(10) {
+        0..4 => copy(pod, waiting, "spec", "volumes"),
+        4..7 => give_volumes(dice, pod),
+        _ => {}
+    }
 }
 
 /// They may not be less than those of its containers together.
