@@ -42,10 +42,23 @@ impl Chaos {
 
     pub(super) fn kill_leader(&mut self) {
         let leader = self.world.leader();
-        let leads = self.replicas.iter().position(|(machine, _)| machine.name() == leader);
-        if let Some(at) = leads {
+        self.kill_replica_named(&leader);
+    }
+
+    pub(super) fn kill_replica_named(&mut self, name: &str) {
+        if let Some(at) = self.position(name) {
             self.kill_replica_at(at);
         }
+    }
+
+    pub(super) fn shut_down_replica_named(&mut self, name: &str) {
+        if let Some(at) = self.position(name) {
+            self.shut_down_replica_at(at);
+        }
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.replicas.iter().position(|(machine, _)| machine.name() == name)
     }
 
     pub(super) fn kill_replica(&mut self) {
@@ -65,11 +78,15 @@ impl Chaos {
 
     pub(super) fn shut_down_replica(&mut self) {
         if let Some(at) = self.pick_replica() {
-            let (machine, replica) = self.replicas.remove(at);
-            self.note(&format!("shut down {}", machine.name()));
-            replica.shutdown();
-            self.leaving.push((machine, replica));
+            self.shut_down_replica_at(at);
         }
+    }
+
+    fn shut_down_replica_at(&mut self, at: usize) {
+        let (machine, replica) = self.replicas.remove(at);
+        self.note(&format!("shut down {}", machine.name()));
+        replica.shutdown();
+        self.leaving.push((machine, replica));
     }
 
     pub(super) fn cut_or_mend(&mut self) {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use plimsoll_apiserver::fault::{Action, Failure, Rule, RuleId};
+use plimsoll_apiserver::fault::{Action, Failure, Rule};
 use serde_json::json;
 
 use super::Chaos;
@@ -13,56 +13,62 @@ use crate::{rules, workload};
 const NEEDED_BY: &str = "needed-by";
 
 impl Chaos {
-    /// Two pods come which the leader does not get bound. Then the connections stand still through which the others hear of
-    /// pods; more pods come, and some of them are placed before the leader is gone. It releases its lease or not. The next
-    /// one has the two to place, and has not seen what became of the rest.
+    /// Two nodes have room for one pod each. One comes which the leader does not get bound; the connections stand still through
+    /// which the others hear of pods; another comes, and is placed beside the first before the leader is gone. It releases its
+    /// lease or not. The next one has the first to place, and has not seen where the second is.
     pub(super) async fn hand_over_unseen(&mut self) {
         let leader = self.world.leader();
-        let leads = self.replicas.iter().position(|(machine, _)| machine.name() == leader);
-        let Some(at) = leads.filter(|_| self.replicas.len() > 1) else {
+        let leads = self.replicas.iter().any(|(machine, _)| machine.name() == leader);
+        if !leads || self.replicas.len() < 2 {
             self.add_pods();
             return;
+        }
+        let first = self.new_name("left-");
+        for side in ["a", "b"] {
+            self.add_node_for(&first, &format!("{side}-for-{first}"), 1_000);
+        }
+        self.pause(200).await;
+        let trouble = Action::Fail {
+            failure: Failure::code(503),
         };
-        let left = self.add_pods_that_are_not_bound();
-        self.pause(40).await;
+        let rule = Rule::new(rules::bindings().name(&first), trouble);
+        let rule = self.world.server().faults().add(rule);
+        self.note(&format!("create pod {first} that is not bound"));
+        self.add_pod_for(&first, &first, 600);
+        self.pause(100).await;
         for (machine, _) in &self.replicas {
             if machine.name() != leader {
                 machine.link().hold_pods();
             }
         }
         self.note("the others hear nothing of pods");
-        self.add_pods();
+        let second = self.new_name("beside-");
+        self.note(&format!("create pod {second}"));
+        self.add_pod_for(&first, &second, 600);
         self.add_pods();
         self.pause(400).await;
-        let (machine, replica) = self.replicas.remove(at);
         if self.dice.percent(50) {
-            self.note(&format!("kill {leader}"));
-            replica.kill();
-            self.world.terms().died(&leader);
-            self.counters.kills += 1;
+            self.kill_replica_named(&leader);
         } else {
-            self.note(&format!("shut down {leader}"));
-            replica.shutdown();
-            self.leaving.push((machine, replica));
+            self.shut_down_replica_named(&leader);
         }
-        for rule in left {
-            self.world.server().faults().remove(rule);
-        }
+        self.world.server().faults().remove(rule);
     }
 
-    /// The API server is in trouble whenever these are to be bound.
-    fn add_pods_that_are_not_bound(&mut self) -> [RuleId; 2] {
-        [(); 2].map(|()| {
-            let name = self.new_name("left-");
-            let trouble = Action::Fail {
-                failure: Failure::code(503),
-            };
-            let rule = Rule::new(rules::bindings().name(&name), trouble);
-            let rule = self.world.server().faults().add(rule);
-            self.note(&format!("create pod {name} that is not bound"));
-            self.world.add_pod(workload::pod(&name, 400, 10));
-            rule
-        })
+    /// A node that takes the pods that were made for it.
+    fn add_node_for(&mut self, pod: &str, name: &str, milli_cpu: i64) {
+        let mut node = workload::node(name, milli_cpu, 100, 2);
+        node["metadata"]["labels"][NEEDED_BY] = json!(pod);
+        node["metadata"]["labels"]["zone"] = json!("a");
+        self.note(&format!("create node {name}"));
+        self.world.add_node(node);
+    }
+
+    /// A pod that needs the nodes that were made for one.
+    fn add_pod_for(&mut self, whom: &str, name: &str, milli_cpu: i64) {
+        let mut pod = workload::pod(name, milli_cpu, 10);
+        pod["spec"]["nodeSelector"] = json!({ NEEDED_BY: whom });
+        self.world.add_pod(pod);
     }
 
     /// The leader's elector gets no turn while everything else of the replica goes on, longer than the lease in most cases:
@@ -97,17 +103,11 @@ impl Chaos {
         }
         self.note(&format!("stall the cycles for {millis}ms"));
         let pod = self.new_name("late-");
-        let mut object = workload::pod(&pod, 100, 10);
-        object["spec"]["nodeSelector"] = json!({ NEEDED_BY: pod });
         self.note(&format!("create pod {pod} that needs its own node"));
-        self.world.add_pod(object);
+        self.add_pod_for(&pod, &pod, 100);
         let halfway = Duration::from_millis(millis / 2);
         self.world.pass_with_kubelets(halfway).await;
-        let mut node = workload::node(&format!("for-{pod}"), 100, 10, 1);
-        node["metadata"]["labels"][NEEDED_BY] = json!(pod);
-        node["metadata"]["labels"]["zone"] = json!("a");
-        self.note(&format!("create node for-{pod}"));
-        self.world.add_node(node);
+        self.add_node_for(&pod, &format!("for-{pod}"), 100);
         self.world.pass_with_kubelets(halfway).await;
     }
 
