@@ -361,7 +361,6 @@ mod tests {
             r#"scheduler_preemption_goroutines_execution_total{result="error"} 1"#,
             r#"scheduler_preemption_goroutines_duration_seconds_bucket{result="error",le="0.04"} 1"#,
             r#"scheduler_volume_scheduling_stage_error_total{operation="bind"} 2"#,
-            "# TYPE scheduler_volume_binder_cache_requests counter",
             r#"plimsoll_mailbox_depth{actor="SchedulingCycle"} 7"#,
         ] {
             assert!(text.lines().any(|found| found == line), "missing {line} in\n{text}");

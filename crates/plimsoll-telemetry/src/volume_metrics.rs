@@ -14,17 +14,10 @@ struct Operation {
 #[derive(Debug, Default)]
 pub struct VolumeMetrics {
     stage_errors: Family<Operation, Counter>,
-    /// kube-scheduler registers it and never counts.
-    cache_requests: Family<Operation, Counter>,
 }
 
 impl VolumeMetrics {
     pub(crate) fn register(&self, scheduler: &mut Registry) {
-        scheduler.register(
-            "volume_binder_cache_requests",
-            "[ALPHA] Total number for request volume binding cache",
-            self.cache_requests.clone(),
-        );
         scheduler.register(
             "volume_scheduling_stage_error",
             "[ALPHA] Volume scheduling stage error count",
