@@ -33,7 +33,7 @@ use crate::trace_context::TraceContext;
 use self::request::Request;
 
 pub(crate) use self::preemptions::PAUSE;
-pub use self::preemptions::Sight;
+pub use self::preemptions::{Sight, VictimAwaited, VictimsAwaited};
 pub use self::request::Answer;
 
 /// As many requests are under way at most as kube-scheduler makes for one preemption.
@@ -71,6 +71,8 @@ pub enum EvictorMessage {
         /// The victim's trace.
         trace: TraceContext,
     },
+    /// From the HTTP server, through supervisor and term: for whose end does this pod wait? Answered at once.
+    Victims(Uid, Reply<Option<VictimsAwaited>>),
     /// From the alarm: a request is to be repeated, or a pause is over.
     Tick,
     /// From the term: send nothing more, and answer when nothing is under way.
@@ -100,6 +102,7 @@ impl Summary for EvictorMessage {
                 Answer::Removed(reply) => format!("Answered {uid} {reply:?}"),
                 Answer::Read(read) => format!("Answered {uid} {}", crate::claim_input::read_kind(read)),
             },
+            Self::Victims(uid, _) => format!("Victims {uid}"),
             Self::Tick => "Tick".to_owned(),
             Self::Drain(_) => "Drain".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
@@ -344,6 +347,9 @@ impl Actor for Evictor {
                 trace
                     .span("Answered")
                     .in_scope(|| preemptions.answered(&uid, *answer, now, &mut said));
+            }
+            EvictorMessage::Victims(preemptor, reply) => {
+                reply.send(state.preemptions.awaited_by(&preemptor));
             }
             EvictorMessage::Tick => {
                 state.alarm.rang();

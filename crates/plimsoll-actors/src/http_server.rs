@@ -1,17 +1,18 @@
 //! `HttpServer`: owns the listener for health checks, metrics and debugging. It asks the owners of state and never peeks.
 
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use plimsoll_telemetry::{Check, Endpoints, Metrics, Serving, StateSource, TlsIdentity};
+use plimsoll_telemetry::{Check, Document, Endpoints, Metrics, Serving, StateSource, TlsIdentity};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::elector::{ElectorMessage, ElectorView};
+use crate::explanation::Explainer;
 use crate::informer_cache::{CacheMessage, CacheView};
 use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::supervisor::SupervisorMessage;
@@ -33,6 +34,23 @@ pub struct Listen {
     pub address: SocketAddr,
     /// Certificate and key.
     pub tls: TlsIdentity,
+    /// The host, without a port, under which others reach this replica; the address itself, unless it means every one.
+    pub advertised: Option<String>,
+}
+
+impl Listen {
+    /// Where others reach this replica, if that is known.
+    pub fn url(&self) -> Option<String> {
+        let own = || Some(self.address.ip()).filter(|ip| !ip.is_unspecified());
+        let host = self.advertised.clone().or_else(|| own().map(|ip| ip.to_string()))?;
+        let port = self.address.port();
+        let is_v6 = host.parse::<Ipv6Addr>().is_ok();
+        Some(if is_v6 {
+            format!("https://[{host}]:{port}")
+        } else {
+            format!("https://{host}:{port}")
+        })
+    }
 }
 
 /// What the server hears.
@@ -89,6 +107,7 @@ struct Owners {
     cache: Mailbox<CacheMessage>,
     elector: Mailbox<ElectorMessage>,
     supervisor: Mailbox<SupervisorMessage>,
+    explainer: Explainer,
     leader_elect: bool,
     metrics: Arc<Metrics>,
 }
@@ -211,6 +230,10 @@ impl StateSource for Owners {
         }
         .boxed()
     }
+
+    fn explain<'a>(&'a self, pod: Option<&'a str>) -> BoxFuture<'a, Document> {
+        self.explainer.answer(pod).boxed()
+    }
 }
 
 impl Actor for HttpServer {
@@ -223,7 +246,13 @@ impl Actor for HttpServer {
         _: ActorRef<HttpMessage>,
         arguments: HttpServerArguments,
     ) -> Result<HttpServerState, ActorProcessingErr> {
+        let explainer = Explainer {
+            cache: arguments.cache.clone(),
+            elector: arguments.elector.clone(),
+            supervisor: arguments.supervisor.clone(),
+        };
         let owners = Owners {
+            explainer,
             cache: arguments.cache,
             elector: arguments.elector,
             supervisor: arguments.supervisor,
@@ -271,8 +300,35 @@ mod tests {
         ElectorView {
             leading: true,
             holder: "us".to_owned(),
+            holder_address: None,
             overdue,
             candidate_known,
+        }
+    }
+
+    #[test]
+    fn a_replica_is_reached_where_it_says_or_where_it_listens() {
+        let url = |address: &str, advertised: Option<&str>| {
+            let listen = Listen {
+                address: address.parse().unwrap(),
+                tls: TlsIdentity::SelfSigned,
+                advertised: advertised.map(str::to_owned),
+            };
+            listen.url()
+        };
+        let cases = [
+            ("0.0.0.0:10259", None, None),
+            ("[::]:10259", Some("10.0.0.7"), Some("https://10.0.0.7:10259")),
+            ("[::]:10259", Some("fd00::7"), Some("https://[fd00::7]:10259")),
+            ("10.0.0.1:444", Some("scheduler-0"), Some("https://scheduler-0:444")),
+            ("10.0.0.1:444", None, Some("https://10.0.0.1:444")),
+        ];
+        for (address, advertised, expected) in cases {
+            assert_eq!(
+                url(address, advertised).as_deref(),
+                expected,
+                "{address} {advertised:?}"
+            );
         }
     }
 

@@ -457,6 +457,9 @@ impl Actor for InformerCache {
                 state.waiting_for_sync.push(reply);
                 state.answer_waiting();
             }
+            CacheMessage::Pod(name, reply) => {
+                reply.send(state.pods.find(&name).cloned());
+            }
             CacheMessage::View(reply) => {
                 reply.send(CacheView {
                     pods: state.pods.len(),

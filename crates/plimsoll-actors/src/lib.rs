@@ -26,6 +26,7 @@ pub mod effects;
 pub mod elector;
 pub mod event_recorder;
 pub mod evictor;
+pub mod explanation;
 pub mod hand_over;
 pub mod http_server;
 pub mod informer_cache;

@@ -5,9 +5,11 @@
 
 mod auditing;
 mod claim_messages;
+mod explaining;
 mod message;
 mod outcome_report;
 mod panic_budget;
+mod past_attempts;
 mod preempting;
 mod status_writes;
 mod volume_writes;
@@ -30,9 +32,13 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::explaining::Asking;
+pub use self::explaining::CycleAccount;
 pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
 pub(crate) use self::panic_budget::TooManyPanics;
+use self::past_attempts::PastAttempts;
+pub use self::past_attempts::{PastAttempt, PlannedRoom};
 use self::preempting::{Awaited, Concerned, Plans};
 use self::status_writes::StatusWrites;
 use self::volume_writes::VolumeWrites;
@@ -118,6 +124,10 @@ pub struct SchedulingCycleState {
     /// What earlier terms left half done has been taken up.
     adopted: bool,
     attempted: HashMap<Uid, Attempted, FixedState>,
+    /// The last attempts of pods that are pending.
+    past: PastAttempts,
+    /// Who asks about pods while a cycle waits.
+    asking: Vec<Asking>,
     /// Room in the pipeline for the changes that a waiting cycle must not see yet: while it waits the watch slows down,
     /// and what is held back stays bounded.
     held: Vec<Credit>,
@@ -165,6 +175,7 @@ impl SchedulingCycleState {
         for change in changes.changes.iter() {
             self.engine.apply(change, now, &mut notices);
             self.status_writes.see(&change.delta);
+            self.past.see(&change.delta);
             self.mailbox.pulse().beat();
         }
         self.pass_on(&changes.changes);
@@ -319,6 +330,7 @@ impl SchedulingCycleState {
         if !self.engine.is_waiting() {
             self.held.clear();
         }
+        self.answer_asking(now);
         let size = self.engine.cache_size();
         self.metrics.cache_size(size.nodes, size.pods, size.assumed_pods);
         let deadlines = [
@@ -377,6 +389,8 @@ impl Actor for SchedulingCycle {
             plans: Plans::default(),
             adopted: false,
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
+            past: PastAttempts::default(),
+            asking: Vec::new(),
             held: Vec::new(),
             status_writes: StatusWrites::default(),
             volume_writes: VolumeWrites::default(),
@@ -435,6 +449,7 @@ impl Actor for SchedulingCycle {
             CycleMessage::WaitingPods(reply) => {
                 reply.send(state.who_waits(now));
             }
+            CycleMessage::Explain(pod, reply) => state.explain_pod(pod, reply, now),
             CycleMessage::PreemptionExecuted {
                 preemptor,
                 result,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use plimsoll_client::Clock;
 use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
-use plimsoll_queue::{Outcome, PoppedPod, Release, SchedulingQueue as Queue};
+use plimsoll_queue::{Account, Outcome, PoppedPod, Release, SchedulingQueue as Queue};
 use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
@@ -85,6 +85,9 @@ pub enum QueueMessage {
     StopPopping,
     /// From the elector: are you there? Answered with [`ElectorMessage::Alive`].
     Probe(Mailbox<ElectorMessage>),
+    /// From the HTTP server, through supervisor and term: what is known of this pod? Answered at once; with nothing if it is
+    /// not pending.
+    Account(Uid, Reply<Option<Box<Account>>>),
     /// From the HTTP server, through supervisor and term: the events kept for attempts under way, and these attempts.
     /// Answered at once.
     InFlightEvents(Reply<BTreeMap<String, u64>>),
@@ -111,6 +114,7 @@ impl Summary for QueueMessage {
             Self::Restate(restatements) => format!("Restate {}", restatements.pods.len()),
             Self::StopPopping => "StopPopping".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
+            Self::Account(uid, _) => format!("Account {uid}"),
             Self::InFlightEvents(_) => "InFlightEvents".to_owned(),
         }
     }
@@ -277,6 +281,9 @@ impl Actor for SchedulingQueue {
             QueueMessage::StopPopping => state.popping = false,
             QueueMessage::Probe(elector) => {
                 elector.tell(ElectorMessage::Alive(Respondent::SchedulingQueue));
+            }
+            QueueMessage::Account(uid, reply) => {
+                reply.send(state.queue.account_of(&uid).map(Box::new));
             }
             QueueMessage::InFlightEvents(reply) => {
                 reply.send(state.in_flight_events());

@@ -13,7 +13,7 @@ use plimsoll_client::{Connections, EventType, TermToken};
 use plimsoll_config::SchedulerConfig;
 use plimsoll_framework::Profile;
 use plimsoll_model::Moment;
-use plimsoll_telemetry::Metrics;
+use plimsoll_telemetry::{Document, Metrics};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +27,7 @@ use crate::effects::Effects;
 use crate::elector::progress::Resignation;
 use crate::elector::{ElectorMessage, StepDown};
 use crate::event_recorder::RecorderMessage;
+use crate::explanation::Explainer;
 use crate::http_server::{HttpMessage, Listen};
 use crate::informer_cache::{CacheMessage, Kind};
 use crate::mailbox::{Mailbox, Reply, Summary, Tap};
@@ -98,6 +99,8 @@ pub enum SupervisorMessage {
     },
     /// From the HTTP server or from outside: let the term answer. Without one the question is dropped.
     Ask(Question),
+    /// From outside: a way to have pods explained. Answered at once.
+    Explainer(Reply<Explainer>),
     /// From outside: end the process in order. Calling it twice does no more.
     Shutdown,
     /// From its own task: the term has no undecided write, or took too long.
@@ -120,6 +123,7 @@ impl Summary for SupervisorMessage {
             Self::Reconfigure { note, .. } => format!("Reconfigure {note}"),
             Self::ConfigRejected { reason } => format!("ConfigRejected {reason}"),
             Self::Ask(question) => question.name().to_owned(),
+            Self::Explainer(_) => "Explainer".to_owned(),
             Self::Shutdown => "Shutdown".to_owned(),
             Self::Drained => "Drained".to_owned(),
             Self::Ping(_) => "Ping".to_owned(),
@@ -145,6 +149,8 @@ pub struct Replica {
     pub connections: Connections,
     /// Where to serve health and metrics, if at all.
     pub listen: Option<Listen>,
+    /// Where others reach what is served, an `https` URL: written into the lease while this replica leads.
+    pub advertised: Option<String>,
     /// Seed of everything random.
     pub seed: u64,
     /// Time.
@@ -205,6 +211,16 @@ impl RunningReplica {
     pub async fn audit(&self) -> Option<AuditReport> {
         let audit = |reply| SupervisorMessage::Ask(Question::Audit(reply));
         self.supervisor.ask("Outside", audit).await.ok()
+    }
+
+    /// What `/debug/explain` answers of this pod, `namespace/name`; nothing when the replica has ended.
+    pub async fn explain(&self, pod: &str) -> Option<Document> {
+        let explainer = self
+            .supervisor
+            .ask("Outside", SupervisorMessage::Explainer)
+            .await
+            .ok()?;
+        Some(explainer.answer(Some(pod)).await)
     }
 
     /// Ends everything at once, as if the process had died; for simulations.
@@ -538,6 +554,13 @@ impl Actor for Supervisor {
             SupervisorMessage::Reconfigure { assembled, note } => state.reconfigure(assembled, note),
             SupervisorMessage::ConfigRejected { reason } => {
                 state.announce(EventType::Warning, "ConfigRejected", reason);
+            }
+            SupervisorMessage::Explainer(reply) => {
+                reply.send(Explainer {
+                    cache: state.warm.cache.clone(),
+                    elector: state.warm.elector.clone(),
+                    supervisor: state.mailbox.clone(),
+                });
             }
             SupervisorMessage::Ask(question) => {
                 if let Some((_, term, _)) = &state.term {

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_client::{ApiClient, Clock, RawPolicies, TermToken};
+use plimsoll_model::{Pod, Uid};
+use plimsoll_queue::Account;
 use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio_util::sync::CancellationToken;
@@ -23,12 +25,12 @@ use crate::auditor::{AuditReport, AuditorMessage};
 use crate::effects::Effects;
 use crate::elector::{ElectorMessage, TermActors};
 use crate::event_recorder::RecorderMessage;
-use crate::evictor::EvictorMessage;
+use crate::evictor::{EvictorMessage, VictimsAwaited};
 use crate::hand_over::HandOver;
 use crate::informer_cache::{CacheMessage, WatchPulses};
 use crate::mailbox::{Mailbox, Reply, Summary, Tap};
 use crate::permits::{Permits, WaitingReport};
-use crate::scheduling_cycle::CycleMessage;
+use crate::scheduling_cycle::{CycleAccount, CycleMessage};
 use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
 
@@ -78,6 +80,12 @@ pub enum Question {
     InFlightEvents(Reply<BTreeMap<String, u64>>),
     /// The pods that wait at Permit.
     WaitingPods(Reply<WaitingReport>),
+    /// The queue's account of a pod.
+    Account(Uid, Reply<Option<Box<Account>>>),
+    /// The cycle's account of a pod.
+    Explain(Arc<Pod>, Reply<Box<CycleAccount>>),
+    /// For whose end a pod waits.
+    Victims(Uid, Reply<Option<VictimsAwaited>>),
 }
 
 impl Question {
@@ -86,6 +94,9 @@ impl Question {
             Self::Audit(_) => "Ask Audit",
             Self::InFlightEvents(_) => "Ask InFlightEvents",
             Self::WaitingPods(_) => "Ask WaitingPods",
+            Self::Account(..) => "Ask Account",
+            Self::Explain(..) => "Ask Explain",
+            Self::Victims(..) => "Ask Victims",
         }
     }
 }
@@ -187,6 +198,15 @@ impl TermState {
             }
             Question::WaitingPods(reply) => {
                 running.cycle.0.tell(CycleMessage::WaitingPods(reply));
+            }
+            Question::Account(uid, reply) => {
+                running.queue.0.tell(QueueMessage::Account(uid, reply));
+            }
+            Question::Explain(pod, reply) => {
+                running.cycle.0.tell(CycleMessage::Explain(pod, reply));
+            }
+            Question::Victims(uid, reply) => {
+                running.evictor.0.tell(EvictorMessage::Victims(uid, reply));
             }
         }
     }

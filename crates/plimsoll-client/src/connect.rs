@@ -58,6 +58,15 @@ pub enum ConnectError {
     /// The kubeconfig asks for something that this client does not do.
     #[error("{0} is not supported")]
     Unsupported(&'static str),
+    /// A URL that is none.
+    #[error("{url:?} is no URL")]
+    Url {
+        /// As given.
+        url: String,
+        /// Why.
+        #[source]
+        source: http::uri::InvalidUri,
+    },
     /// Credentials or certificates cannot be used.
     #[error("cannot set up credentials or TLS")]
     Credentials(#[source] Box<kube::Error>),
@@ -159,7 +168,7 @@ fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
 /// What the other side's system has not acknowledged `on_the_way` is given up together with the connection: a request that was
 /// sent in time must not be sent again by the operating system when the network is whole again and another replica leads. On
 /// systems other than Linux that cannot be asked for.
-fn client(config: &kube::Config, on_the_way: Option<Duration>) -> Result<kube::Client, ConnectError> {
+pub(crate) fn client(config: &kube::Config, on_the_way: Option<Duration>) -> Result<kube::Client, ConnectError> {
     let failed = |source| ConnectError::Credentials(Box::new(source));
     if config.proxy_url.is_some() {
         return Err(ConnectError::Unsupported("a proxy-url in the kubeconfig"));

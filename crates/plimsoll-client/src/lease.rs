@@ -9,6 +9,14 @@ use crate::api_client::{Reply, SendError, get, post, put};
 use crate::clock::micros_text;
 use crate::write::{Class, status_text, timeout_query};
 
+/// The annotation in which the holder of the lease says where it serves, as an `https` URL: for people and for
+/// `plimsoll explain`. It counts only while [`LEADER_ADDRESS_OF`] names the holder: kube-scheduler, when it takes the lease
+/// over, leaves annotations as they are.
+pub const LEADER_ADDRESS: &str = "plimsoll.dev/leader-address";
+
+/// The annotation with the identity of the holder that wrote [`LEADER_ADDRESS`].
+pub const LEADER_ADDRESS_OF: &str = "plimsoll.dev/leader-address-of";
+
 /// The part of a `coordination.k8s.io/v1` Lease that electing a leader writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeaseRecord {
@@ -73,9 +81,18 @@ impl StoredLease {
         ObjectName::new(text("namespace"), text("name"))
     }
 
-    /// The object with `record` in place of what it held, everything else kept.
-    fn with_record(&self, record: &LeaseRecord) -> Value {
+    /// Where the present holder serves, if it has said so.
+    pub fn leader_address(&self) -> Option<&str> {
+        let annotations = self.object.get("metadata")?.get("annotations")?;
+        let of = annotations.get(LEADER_ADDRESS_OF)?.as_str()?;
+        let is_holder = !of.is_empty() && of == self.record.holder;
+        annotations.get(LEADER_ADDRESS)?.as_str().filter(|_| is_holder)
+    }
+
+    /// The object with `record` in place of what it held, and with the address of its holder, everything else kept.
+    fn with_record(&self, record: &LeaseRecord, address: Option<&str>) -> Value {
         let mut object = self.object.clone();
+        annotate(&mut object, record, address);
         let spec = object.entry("spec").or_insert(Value::Null);
         if !spec.is_object() {
             *spec = json!({});
@@ -84,6 +101,29 @@ impl StoredLease {
             spec.extend(record.spec());
         }
         Value::Object(object)
+    }
+}
+
+/// Says where the holder serves, or takes back what another has said.
+fn annotate(object: &mut Map<String, Value>, record: &LeaseRecord, address: Option<&str>) {
+    let address = address.filter(|_| !record.holder.is_empty());
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    let Value::Object(metadata) = metadata else { return };
+    if address.is_none() && !metadata.contains_key("annotations") {
+        return;
+    }
+    let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
+    if annotations.is_null() {
+        *annotations = json!({});
+    }
+    let Value::Object(annotations) = annotations else {
+        return;
+    };
+    annotations.remove(LEADER_ADDRESS);
+    annotations.remove(LEADER_ADDRESS_OF);
+    if let Some(address) = address {
+        annotations.insert(LEADER_ADDRESS.to_owned(), Value::from(address));
+        annotations.insert(LEADER_ADDRESS_OF.to_owned(), Value::from(record.holder.as_str()));
     }
 }
 
@@ -145,6 +185,8 @@ pub struct LeaseClient {
     client: ApiClient,
     namespace: String,
     name: String,
+    /// Where this replica serves.
+    address: Option<String>,
 }
 
 impl LeaseClient {
@@ -154,7 +196,14 @@ impl LeaseClient {
             client,
             namespace: namespace.into(),
             name: name.into(),
+            address: None,
         }
+    }
+
+    /// From now on what this client writes as a holder says that the holder serves there, an `https` URL; or nothing.
+    #[must_use]
+    pub fn advertising(self, address: Option<String>) -> Self {
+        Self { address, ..self }
     }
 
     pub(crate) fn client(&self) -> &ApiClient {
@@ -178,12 +227,16 @@ impl LeaseClient {
 
     /// Creates it; [`LeaseReply::Conflict`] when it exists.
     pub async fn create(&self, record: &LeaseRecord) -> LeaseReply {
-        let body = json!({
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": { "namespace": self.namespace, "name": self.name },
-            "spec": record.spec(),
-        });
+        let mut lease = Map::new();
+        lease.insert("apiVersion".to_owned(), Value::from("coordination.k8s.io/v1"));
+        lease.insert("kind".to_owned(), Value::from("Lease"));
+        lease.insert(
+            "metadata".to_owned(),
+            json!({ "namespace": self.namespace, "name": self.name }),
+        );
+        lease.insert("spec".to_owned(), Value::Object(record.spec()));
+        annotate(&mut lease, record, self.address.as_deref());
+        let body = Value::Object(lease);
         reply(
             self.client
                 .send_unfenced(post(&self.path(false), body.to_string().into_bytes()))
@@ -193,7 +246,10 @@ impl LeaseClient {
 
     /// Replaces `stored` if it is still the version at the server.
     pub async fn update(&self, stored: &StoredLease, record: &LeaseRecord) -> LeaseReply {
-        let body = stored.with_record(record).to_string().into_bytes();
+        let body = stored
+            .with_record(record, self.address.as_deref())
+            .to_string()
+            .into_bytes();
         reply(self.client.send_unfenced(put(&self.path(true), body)).await)
     }
 

@@ -20,6 +20,7 @@ mod pulse;
 mod rate_limit;
 mod removal;
 mod term_token;
+mod user_client;
 mod volume_write;
 mod watch;
 mod wire;
@@ -35,12 +36,13 @@ pub use config_map::read_config_map;
 pub use connect::{Access, ConnectError, Connections, connect, load_config, separate};
 pub use event_writer::{EventRecord, EventReply, EventSeries, EventType, EventWriter, ObjectReference};
 pub use fence::{Fence, FenceClosed, Fenced, FencedBody, fenced};
-pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
+pub use lease::{LEADER_ADDRESS, LEADER_ADDRESS_OF, LeaseClient, LeaseRecord, LeaseReply, StoredLease};
 pub use lease_candidate::{CandidateReply, LeaseCandidateClient, StoredCandidate};
 pub use pulse::{Pulse, WatchPulse};
 pub use rate_limit::RateLimit;
 pub use removal::RemovalReply;
 pub use term_token::{TermToken, WriteUnderWay};
+pub use user_client::{AskError, ServingTrust, UserAccess, UserAnswer, UserClient};
 pub use volume_write::VolumeReply;
 pub use watch::{
     CsiDrivers, CsiNodes, CsiStorageCapacities, DisruptionBudgets, Namespaces, Nodes, PersistentVolumeClaims,

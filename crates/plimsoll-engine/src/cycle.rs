@@ -11,6 +11,7 @@ use plimsoll_model::{Moment, Pod, Seq};
 
 use crate::nominations::Contender;
 use crate::plan::Plan;
+use crate::rejection::Share;
 pub(crate) use dry_run::LiveFilters;
 use extending::Extending;
 pub(crate) use post_filtering::PostFiltering;
@@ -20,6 +21,7 @@ mod dry_run;
 mod explain;
 mod extending;
 mod post_filtering;
+mod prospect;
 mod sampling;
 pub(crate) mod scoring;
 
@@ -78,7 +80,7 @@ pub(crate) struct Cycle {
     contested: Vec<(NodeIndex, Verdict)>,
     /// Of one contested node.
     one_node: Verdicts,
-    tally: HashMap<Verdict, usize, FixedState>,
+    tally: HashMap<Verdict, Share, FixedState>,
     scoring: scoring::Buffers,
     extending: Extending,
     pub(crate) post_filtering: PostFiltering,

@@ -1,7 +1,7 @@
 use plimsoll_framework::Nomination;
 use plimsoll_model::{Moment, Seq};
 
-use crate::PreemptionPlan;
+use crate::{PreemptionPlan, Rejection};
 
 /// Why no node will do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Diagnosis {
     pub plugins: Vec<&'static str>,
     /// Those of them that wait for something outside, sorted.
     pub pending_plugins: Vec<&'static str>,
+    /// How many nodes each plugin rejected and why, the most first.
+    pub rejections: Vec<Rejection>,
     /// What happens to the nomination.
     pub nominate: Nomination,
     /// The last change that was taken into account: later ones may help.

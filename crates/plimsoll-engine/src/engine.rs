@@ -31,10 +31,12 @@ mod permitting;
 mod post_filtering;
 mod pre_binding;
 mod preempting;
+mod prospect;
 mod reconfigure;
 mod reservations;
 mod sampling;
 mod settling;
+mod standing;
 mod trial;
 
 /// One scheduling cycle at a time, and every claim; see the crate's docs.

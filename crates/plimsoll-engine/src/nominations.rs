@@ -97,6 +97,17 @@ impl Nominations {
             .map(|nominated| &nominated.pod)
     }
 
+    /// The pods for which room on a node is kept from this one, by name.
+    pub(crate) fn ahead_of<'a>(&'a self, pod: &'a Pod, node: &str) -> impl Iterator<Item = &'a Arc<Pod>> {
+        let uids = self.by_node.get(node).into_iter().flatten();
+        let others = uids
+            .filter(|uid| **uid != pod.uid)
+            .filter_map(|uid| self.by_pod.get(uid));
+        others
+            .filter(|nominated| nominated.priority >= pod.priority())
+            .map(|nominated| &nominated.pod)
+    }
+
     /// Nominated pods of at least the pod's priority on nodes in `scope`.
     pub(crate) fn contenders(&self, pod: &Arc<Pod>, scope: &NodeSet, columns: &Columns) -> Vec<Contender> {
         if self.by_pod.is_empty() {

@@ -130,6 +130,19 @@ pub trait Filter: Plugin {
     fn pods_seen(&self) -> PodsSeen {
         PodsSeen::Everything
     }
+
+    /// What a node that this filter has rejected lacks for the pod, for people: amounts and names, where
+    /// [`reasons`](Filter::reasons) only says of what kind. Asked on demand, of a few nodes; empty when there is no more to
+    /// say.
+    fn lacking(&self, _cycle: CycleContext<'_>, _state: &CycleState, _node: NodeIndex) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// How far a node that this filter has rejected is from taking the pod, in thousandths of what the pod asks for: it tells
+    /// which of the nodes that lack the same is nearest. Asked on demand, of each such node; 0 when nodes are all as near.
+    fn distance(&self, _cycle: CycleContext<'_>, _state: &CycleState, _node: NodeIndex) -> u32 {
+        0
+    }
 }
 
 /// What a filter sees of the pods on nodes.

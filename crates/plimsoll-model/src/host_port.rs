@@ -1,3 +1,5 @@
+use std::fmt;
+
 use compact_str::CompactString;
 
 const ANY_ADDRESS: &str = "0.0.0.0";
@@ -27,6 +29,17 @@ impl From<&str> for Protocol {
     }
 }
 
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Sctp => "SCTP",
+            Self::Other(text) => text,
+        })
+    }
+}
+
 /// A port that a pod wants on its node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HostPort {
@@ -36,6 +49,16 @@ pub struct HostPort {
     pub port: i32,
     /// Address of the node; `0.0.0.0` stands for all of them, never empty.
     pub ip: CompactString,
+}
+
+impl fmt::Display for HostPort {
+    /// `80/TCP`, with the address in front where it is not all of them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.ip != ANY_ADDRESS {
+            write!(f, "{}:", self.ip)?;
+        }
+        write!(f, "{}/{}", self.port, self.protocol)
+    }
 }
 
 impl HostPort {

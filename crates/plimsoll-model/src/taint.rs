@@ -1,3 +1,5 @@
+use std::fmt;
+
 use compact_str::CompactString;
 use serde::Deserialize;
 
@@ -42,6 +44,17 @@ impl Effect {
     }
 }
 
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+            Self::Other(text) => text,
+        })
+    }
+}
+
 /// A mark on a node that repels pods which don't tolerate it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
 pub struct Taint {
@@ -64,6 +77,17 @@ impl Taint {
             value: value.into(),
             effect,
         }
+    }
+}
+
+impl fmt::Display for Taint {
+    /// `key=value:Effect`, as kubectl writes it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.key)?;
+        if !self.value.is_empty() {
+            write!(f, "={}", self.value)?;
+        }
+        write!(f, ":{}", self.effect)
     }
 }
 

@@ -211,6 +211,31 @@ impl Cluster {
         filtered
     }
 
+    /// What a plugin says that a node lacks which it rejects, and how far the node is from taking the pod.
+    pub(crate) fn lacking(&self, plugin: &Extensions, pod: &Pod, node: &str) -> (Vec<String>, u32) {
+        let columns = self.prepared(plugin, pod);
+        let cycle = CycleContext {
+            pod,
+            columns: &columns,
+            now: Moment::ZERO,
+        };
+        let mut state = CycleState::new();
+        if let Some(pre_filter) = &plugin.pre_filter {
+            let outcome = pre_filter.pre_filter(cycle, &mut state);
+            assert!(matches!(outcome, PreFilterOutcome::Continue), "{outcome:?}");
+        }
+        let filter = plugin.filter.as_ref().unwrap();
+        let mut verdicts = Verdicts::default();
+        verdicts.begin(columns.nodes(), columns.capacity());
+        filter.filter(cycle, &state, &mut verdicts.pass(0)).unwrap();
+        let index = columns.index_of(node).unwrap();
+        assert!(!verdicts.feasible().contains(index), "{node} is not rejected");
+        (
+            filter.lacking(cycle, &state, index),
+            filter.distance(cycle, &state, index),
+        )
+    }
+
     /// Runs a plugin's pre-score, score and normalisation over all nodes; none when it skips.
     pub(crate) fn score(&self, plugin: &Extensions, pod: &Pod) -> Option<Scored> {
         let columns = self.prepared(plugin, pod);

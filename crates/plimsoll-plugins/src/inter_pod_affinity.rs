@@ -14,10 +14,11 @@ use plimsoll_framework::{
     Code, Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome,
     Prepare, ReasonCode, Resolvability, Status,
 };
-use plimsoll_model::columns::{Columns, DomainCounts, MatchingTerm, NodeSet};
+use plimsoll_model::columns::{Columns, DomainCounts, MatchingTerm, NodeIndex, NodeSet};
 use plimsoll_model::{Pod, PodQuery, TermKind};
 use smallvec::{SmallVec, smallvec};
 
+mod lacking;
 mod queueing_hint;
 mod rules;
 mod scoring;
@@ -126,6 +127,11 @@ impl Filter for InterPodAffinity {
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, code: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         let reason = usize::try_from(code.0).ok().and_then(|code| REASONS.get(code));
         smallvec![Cow::Borrowed(reason.copied().unwrap_or(AFFINITY))]
+    }
+
+    fn lacking(&self, cycle: CycleContext<'_>, state: &CycleState, node: NodeIndex) -> Vec<String> {
+        let rules = state.get::<Rules>();
+        rules.map_or_else(Vec::new, |rules| lacking::of_node(cycle, rules, node))
     }
 }
 

@@ -40,6 +40,8 @@ mod columns_equal_objects;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]
+mod lacking;
+#[cfg(test)]
 mod volumes_equal_objects;
 
 use plimsoll_framework::Registry;

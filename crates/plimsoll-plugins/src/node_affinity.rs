@@ -20,6 +20,8 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::validated::validated;
 
+mod lacking;
+
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "NodeAffinity";
 
@@ -146,6 +148,10 @@ impl Filter for NodeAffinity {
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, code: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed(if code == BY_PROFILE { ENFORCED } else { REASON })]
+    }
+
+    fn lacking(&self, cycle: CycleContext<'_>, _: &CycleState, node: NodeIndex) -> Vec<String> {
+        lacking::of_node(cycle, self.added.required.as_deref(), node)
     }
 }
 

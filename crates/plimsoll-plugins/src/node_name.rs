@@ -7,7 +7,7 @@ use plimsoll_framework::{
     Action, ClusterEvent, CycleContext, CycleState, EnqueueExtensions, EventResource, Extensions, Filter, FilterPass,
     Plugin, PodsSeen, ReasonCode, Resolvability,
 };
-use plimsoll_model::columns::NodeSet;
+use plimsoll_model::columns::{NodeIndex, NodeSet};
 use smallvec::{SmallVec, smallvec};
 
 /// Name in profiles, metrics and messages.
@@ -54,6 +54,11 @@ impl Filter for NodeName {
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed(REASON)]
+    }
+
+    fn lacking(&self, cycle: CycleContext<'_>, _: &CycleState, _: NodeIndex) -> Vec<String> {
+        let name = cycle.pod.spec.node_name.as_deref().unwrap_or_default();
+        vec![format!("the pod names node {name}")]
     }
 }
 

@@ -7,6 +7,7 @@ use plimsoll_framework::{
     Action, ClusterEvent, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource, Extensions, Filter,
     FilterPass, ObjectChange, Plugin, PreFilter, PreFilterOutcome, QueueingHint, ReasonCode, Resolvability,
 };
+use plimsoll_model::columns::NodeIndex;
 use plimsoll_model::{HostPort, Pod};
 use smallvec::{SmallVec, smallvec};
 
@@ -68,6 +69,15 @@ impl Filter for NodePorts {
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed(REASON)]
+    }
+
+    fn lacking(&self, cycle: CycleContext<'_>, state: &CycleState, node: NodeIndex) -> Vec<String> {
+        let wanted = state
+            .get::<WantedPorts>()
+            .into_iter()
+            .flat_map(|WantedPorts(wanted)| wanted);
+        let taken = wanted.filter(|port| cycle.columns.port_conflicts(std::slice::from_ref(*port)).contains(node));
+        taken.map(|port| format!("host port {port} is taken")).collect()
     }
 }
 

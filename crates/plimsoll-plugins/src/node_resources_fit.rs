@@ -20,6 +20,7 @@ use smallvec::SmallVec;
 
 use crate::validated::validated;
 
+mod lacking;
 mod queueing_hint;
 mod strategy;
 
@@ -173,6 +174,20 @@ impl Filter for NodeResourcesFit {
         }
         reasons
     }
+
+    fn lacking(&self, cycle: CycleContext<'_>, state: &CycleState, node: NodeIndex) -> Vec<String> {
+        let request = state.get().map(|PodRequest(request)| request);
+        request.map_or_else(Vec::new, |request| {
+            self.demands(request, cycle.columns).in_words(node.as_usize())
+        })
+    }
+
+    fn distance(&self, cycle: CycleContext<'_>, state: &CycleState, node: NodeIndex) -> u32 {
+        let request = state.get().map(|PodRequest(request)| request);
+        request.map_or(0, |request| {
+            self.demands(request, cycle.columns).distance(node.as_usize())
+        })
+    }
 }
 
 fn scalar_bit(position: usize) -> u32 {
@@ -181,6 +196,7 @@ fn scalar_bit(position: usize) -> u32 {
 
 /// One resource that the pod asks for, with the columns to hold it against; columns that no node has are empty.
 struct Demand<'a> {
+    name: &'a str,
     bit: u32,
     amount: i64,
     allocatable: &'a [i64],
@@ -202,37 +218,41 @@ struct Shortage {
 }
 
 impl NodeResourcesFit {
-    fn demands<'a>(&self, request: &Amounts, columns: &'a Columns) -> Demands<'a> {
+    fn demands<'a>(&self, request: &'a Amounts, columns: &'a Columns) -> Demands<'a> {
         let native = [
             (
+                "cpu",
                 CPU,
                 request.milli_cpu,
                 columns.allocatable_cpu(),
                 columns.requested_cpu(),
             ),
             (
+                "memory",
                 MEMORY,
                 request.memory,
                 columns.allocatable_memory(),
                 columns.requested_memory(),
             ),
             (
+                "ephemeral-storage",
                 EPHEMERAL_STORAGE,
                 request.ephemeral_storage,
                 columns.allocatable_ephemeral_storage(),
                 columns.requested_ephemeral_storage(),
             ),
         ];
-        let native = native.into_iter().filter(|(_, amount, ..)| *amount > 0);
+        let native = native.into_iter().filter(|(_, _, amount, ..)| *amount > 0);
         let scalars = self.wanted_scalars(request).map(|(bit, name, amount)| {
             let column = columns.scalar(name);
             let (allocatable, requested) =
                 column.map_or((&[][..], &[][..]), |column| (column.allocatable, column.requested));
-            (bit, amount, allocatable, requested)
+            (name.as_str(), bit, amount, allocatable, requested)
         });
         let resources = native
             .chain(scalars)
-            .map(|(bit, amount, allocatable, requested)| Demand {
+            .map(|(name, bit, amount, allocatable, requested)| Demand {
+                name,
                 bit,
                 amount,
                 allocatable,

@@ -7,6 +7,7 @@ use plimsoll_framework::{
     Action, ClusterEvent, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource, Extensions, Filter,
     FilterPass, ObjectChange, Plugin, PodsSeen, QueueingHint, ReasonCode, Resolvability,
 };
+use plimsoll_model::columns::NodeIndex;
 use plimsoll_model::{Effect, Node, Pod, Taint};
 use smallvec::{SmallVec, smallvec};
 
@@ -57,6 +58,10 @@ impl Filter for NodeUnschedulable {
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed(REASON)]
+    }
+
+    fn lacking(&self, _: CycleContext<'_>, _: &CycleState, _: NodeIndex) -> Vec<String> {
+        vec!["the node is cordoned".to_owned()]
     }
 }
 

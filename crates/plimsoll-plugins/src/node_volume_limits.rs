@@ -143,6 +143,29 @@ impl Filter for NodeVolumeLimits {
         };
         smallvec![reason]
     }
+
+    fn lacking(&self, cycle: CycleContext<'_>, _: &CycleState, node: NodeIndex) -> Vec<String> {
+        let on_csi_node = cycle.columns.csi_nodes().contains(node);
+        let Wanted::Volumes(volumes) = Wanted::of(cycle.pod, cycle.columns.storage(), on_csi_node) else {
+            return Vec::new();
+        };
+        let by_driver = volumes.chunk_by(|one, other| one.driver == other.driver);
+        by_driver
+            .filter_map(|of_driver| shortage(of_driver, node, cycle.columns))
+            .collect()
+    }
+}
+
+/// Of how many volumes of one driver the node has too many, in words.
+fn shortage(volumes: &[AttachableVolume], node: NodeIndex, columns: &Columns) -> Option<String> {
+    let driver = &volumes.first()?.driver;
+    let column = columns.attach_column(driver)?;
+    let limit = i64::from(column.limit(node)?);
+    let is_new = |volume: &&AttachableVolume| !columns.nodes_using(volume).any(|user| user == node);
+    let new = i64::try_from(volumes.iter().filter(is_new).count()).unwrap_or(i64::MAX);
+    let used = i64::from(column.used(node));
+    let short = new > 0 && new.saturating_add(used) > limit;
+    short.then(|| format!("CSI driver {driver}: needs {new} more volumes, {used} of {limit} are in use"))
 }
 
 /// Rejects nodes without a driver that wants pods nowhere else.

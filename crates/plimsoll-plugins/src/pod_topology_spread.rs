@@ -167,6 +167,11 @@ impl Filter for PodTopologySpread {
         let reason = usize::try_from(code.0).ok().and_then(|code| REASONS.get(code));
         reason.map(|reason| Cow::Borrowed(*reason)).into_iter().collect()
     }
+
+    fn lacking(&self, cycle: CycleContext<'_>, state: &CycleState, node: NodeIndex) -> Vec<String> {
+        let hard = state.get::<Hard>();
+        hard.map_or_else(Vec::new, |hard| hard.lacking(cycle.columns, node))
+    }
 }
 
 impl PreScore for PodTopologySpread {

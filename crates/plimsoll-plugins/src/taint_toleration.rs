@@ -95,6 +95,14 @@ impl Filter for TaintToleration {
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed(REASON)]
     }
+
+    fn lacking(&self, cycle: CycleContext<'_>, _: &CycleState, node: NodeIndex) -> Vec<String> {
+        let taints = cycle.columns.taints(node).iter();
+        let in_the_way = taints.filter(|taint| self.rejects(std::slice::from_ref(*taint), &cycle.pod.spec.tolerations));
+        in_the_way
+            .map(|taint| format!("taint {taint} is not tolerated"))
+            .collect()
+    }
 }
 
 impl EnqueueExtensions for TaintToleration {

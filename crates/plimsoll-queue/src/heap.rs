@@ -55,6 +55,14 @@ impl Heap {
         self.slots.get(records[slot].position as usize) == Some(&slot)
     }
 
+    /// How many records come before one.
+    pub(crate) fn ahead_of(&self, records: &Records, slot: Slot) -> usize {
+        let position = records[slot].position as usize;
+        (0..self.slots.len())
+            .filter(|other| self.before(records, *other, position))
+            .count()
+    }
+
     pub(crate) fn push(&mut self, records: &mut Records, slot: Slot) {
         let position = self.slots.len();
         self.slots.push(slot);

@@ -73,6 +73,12 @@ impl History {
         self.moves.push_back((pod, Move { at, from, to, cause }));
     }
 
+    /// The pod's last move, if it is remembered.
+    pub(crate) fn last_of(&self, pod: u64) -> Option<Move> {
+        let own = self.moves.iter().rev().find(|(other, _)| *other == pod);
+        own.map(|(_, noted)| *noted)
+    }
+
     pub(crate) fn of(&self, pod: u64) -> Vec<Move> {
         let own = self.moves.iter().filter(|(other, _)| *other == pod);
         own.map(|(_, noted)| *noted).collect()

@@ -13,6 +13,7 @@
 //!                └── unschedulable (until an event that could help, or the deadline)
 //! ```
 
+mod account;
 mod alike;
 mod backoff;
 mod config;
@@ -30,6 +31,7 @@ mod record;
 mod records;
 mod worth;
 
+pub use account::Account;
 pub use config::QueueConfig;
 
 pub use event::{UpdateEvents, node_update_events, pod_update_events};

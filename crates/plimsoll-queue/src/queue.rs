@@ -19,6 +19,7 @@ use crate::records::{Records, Slot};
 use crate::worth::Worth;
 use crate::{Counts, Outcome, Place, PoppedPod, QueueConfig, QueueError, QueueMetrics, backoff};
 
+mod account;
 mod audit;
 mod changes;
 #[cfg(test)]

@@ -26,6 +26,6 @@ pub use preemption_metrics::PreemptionMetrics;
 pub use queue_metrics::{PendingPods, QueueMetrics};
 pub use resignation_metrics::ResignationMetrics;
 pub use serve::{Endpoints, ServeError, Serving, serve};
-pub use state_source::StateSource;
+pub use state_source::{Document, StateSource};
 pub use tls::{TlsError, TlsIdentity};
 pub use volume_metrics::VolumeMetrics;

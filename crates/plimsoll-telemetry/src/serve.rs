@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::health::{Check, answer};
-use crate::{Metrics, StateSource, TlsError, TlsIdentity};
+use crate::{Document, Metrics, StateSource, TlsError, TlsIdentity};
 
 /// A peer that does not finish its handshake in this time is let go.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -69,7 +69,7 @@ pub struct Endpoints {
     pub debug: bool,
 }
 
-/// Serves `/healthz`, `/livez`, `/readyz`, `/metrics`, `/debug/audit` and `/debug/waiting-pods` over TLS until `stop` is cancelled.
+/// Serves `/healthz`, `/livez`, `/readyz`, `/metrics`, `/debug/explain`, `/debug/audit` and `/debug/waiting-pods` over TLS until `stop` is cancelled.
 pub async fn serve(
     address: SocketAddr,
     identity: &TlsIdentity,
@@ -148,6 +148,7 @@ impl Endpoints {
             "/livez" => health(query, "livez", &[Check::new("ping", Ok(()))]),
             "/readyz" => health(query, "readyz", &self.state.readyz().await),
             "/metrics" => self.scraped().await,
+            "/debug/explain" => document(self.state.explain(asked_pod(query).as_deref()).await),
             "/debug/audit" if self.debug => debugged(self.state.audit().await),
             "/debug/waiting-pods" if self.debug => debugged(self.state.waiting_pods().await),
             path => {
@@ -202,6 +203,19 @@ fn debugged(answer: Result<String, String>) -> Response<Full<Bytes>> {
         Ok(shown) => text(StatusCode::OK, shown),
         Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
     }
+}
+
+/// The value of `pod`; a slash in it may be written as `%2F`.
+fn asked_pod(query: &str) -> Option<String> {
+    let pod = query.split('&').find_map(|pair| pair.strip_prefix("pod="))?;
+    Some(pod.replace("%2F", "/").replace("%2f", "/"))
+}
+
+fn document(document: Document) -> Response<Full<Bytes>> {
+    let mut response = text(document.status, document.json);
+    let kind = header::HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
 }
 
 fn not_found() -> Response<Full<Bytes>> {

@@ -1,4 +1,5 @@
 use futures::future::BoxFuture;
+use http::StatusCode;
 
 use crate::Check;
 
@@ -14,4 +15,15 @@ pub trait StateSource: Send + Sync + 'static {
     fn audit(&self) -> BoxFuture<'_, Result<String, String>>;
     /// What `/debug/waiting-pods` shows of the pods that wait at Permit, or why that is not known.
     fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>>;
+    /// What `/debug/explain` answers of the pod that `?pod=` names, as `namespace/name`.
+    fn explain<'a>(&'a self, pod: Option<&'a str>) -> BoxFuture<'a, Document>;
+}
+
+/// An answer for programs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its body, which is JSON.
+    pub json: String,
 }

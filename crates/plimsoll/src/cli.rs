@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -11,6 +12,7 @@ use plimsoll::{Scheduler, logging};
 use crate::apiserver::{self, ApiServerFlags};
 use crate::config_command::{self, ConfigFlags};
 use crate::demo::{self, DemoFlags};
+use crate::explain_command::{self, ExplainFlags};
 
 /// Runs the program; `arguments` begins with its own name.
 pub(crate) fn main(arguments: Vec<OsString>) -> ExitCode {
@@ -41,6 +43,16 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
             Err(code) if code == ExitCode::FAILURE => Ok(ExitCode::from(2)),
             Err(code) => Ok(code),
         },
+        Some("explain") => match subcommand::<ExplainFlags>(&arguments, "plimsoll explain") {
+            Ok(flags) => Ok(runtime.block_on(explain_command::run(flags))),
+            // 1 says that there is no such pod.
+            Err(code) if code == ExitCode::FAILURE => Ok(ExitCode::from(explain_command::TROUBLE)),
+            Err(code) => Ok(code),
+        },
+        _ if is_kubectl_plugin(&arguments) => {
+            // Nobody who looks at a cluster means to run a second scheduler.
+            anyhow::bail!("as a kubectl plugin there is `kubectl plimsoll explain` and `kubectl plimsoll config`")
+        }
         _ => match flags::parse("plimsoll", arguments.into_iter().skip(1))? {
             Request::Print(text) => {
                 writeln!(std::io::stdout().lock(), "{}", text.trim_end())?;
@@ -56,6 +68,12 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
             }
         },
     }
+}
+
+/// Whether the program was called as `kubectl plimsoll`.
+fn is_kubectl_plugin(arguments: &[OsString]) -> bool {
+    let program = arguments.first().map(Path::new).and_then(Path::file_stem);
+    program.is_some_and(|name| name == "kubectl-plimsoll")
 }
 
 /// The flags of a subcommand; help and mistakes are printed here, mistakes with code 1.

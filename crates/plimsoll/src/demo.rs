@@ -12,7 +12,6 @@ mod replica;
 mod report;
 mod show;
 mod stage;
-mod table;
 mod workload;
 
 use std::pin::pin;

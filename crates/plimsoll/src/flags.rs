@@ -78,7 +78,7 @@ fn quoted(arguments: &[String]) -> String {
     disable_version_flag = true,
     disable_help_subcommand = true,
     args_override_self = true,
-    after_help = "Other programs in this binary: `plimsoll config`, `plimsoll demo` and `plimsoll apiserver`; each explains itself with --help."
+    after_help = "Other programs in this binary: `plimsoll explain`, `plimsoll config`, `plimsoll demo` and `plimsoll apiserver`; each explains itself with --help."
 )]
 struct Flags {
     /// The path to the configuration file; changes of it are taken over while running
@@ -219,6 +219,17 @@ struct ServingFlags {
     /// Port to serve HTTPS on; 0 for not at all
     #[arg(long, value_name = "PORT", default_value_t = 10259, allow_negative_numbers = true)]
     secure_port: i64,
+    /// Plimsoll's own: host under which other machines reach this replica. While it leads it writes that and the port into the
+    /// annotation plimsoll.dev/leader-address of the Lease, which `plimsoll explain` follows. By default --bind-address, unless
+    /// that means every address
+    #[arg(
+        long,
+        value_name = "HOST",
+        default_value = "",
+        env = "POD_IP",
+        hide_env_values = true
+    )]
+    advertise_address: String,
     /// Certificate for HTTPS; made in memory when there is none
     #[arg(long, value_name = "FILE", default_value = "")]
     tls_cert_file: String,
@@ -374,6 +385,7 @@ impl ServingFlags {
         let listen = Listen {
             address: SocketAddr::new(self.bind_address, port),
             tls,
+            advertised: given(self.advertise_address),
         };
         Ok(Some(listen).filter(|_| port != 0))
     }

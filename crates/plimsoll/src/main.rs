@@ -4,6 +4,8 @@ mod apiserver;
 mod cli;
 mod config_command;
 mod demo;
+mod explain_command;
+mod table;
 
 use std::process::ExitCode;
 

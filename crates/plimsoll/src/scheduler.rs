@@ -285,6 +285,7 @@ impl Scheduler {
             effects,
             permits,
             connections,
+            advertised: options.listen.as_ref().and_then(Listen::url),
             listen: options.listen.map(on_all_families),
             seed,
             clock: Arc::new(clock),

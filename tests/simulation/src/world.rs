@@ -231,6 +231,7 @@ impl World {
             permits: setup.permits,
             connections,
             listen: None,
+            advertised: Some(format!("https://{name}:10259")),
             seed: self.seed_of(name),
             clock,
             metrics,

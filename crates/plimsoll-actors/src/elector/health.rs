@@ -18,6 +18,8 @@ pub struct ElectorView {
     pub leading: bool,
     /// Who held the lease when it was last read.
     pub holder: String,
+    /// Where the holder serves, if it has said so in the lease.
+    pub holder_address: Option<String>,
     /// The term is not over, although its lease was last renewed longer ago than the lease duration and 20 s.
     pub overdue: bool,
     /// With coordinated leader election, whether the API server has told of our candidate.
@@ -30,6 +32,10 @@ impl ElectorState {
         ElectorView {
             leading: self.token.is_some() && self.phase == Phase::Standing,
             holder: self.election.holder().to_owned(),
+            holder_address: self
+                .election
+                .observed()
+                .and_then(|lease| lease.leader_address().map(str::to_owned)),
             overdue: in_term
                 && self
                     .token

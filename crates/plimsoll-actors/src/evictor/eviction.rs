@@ -191,6 +191,17 @@ impl Eviction {
         !std::mem::replace(&mut self.told, true)
     }
 
+    /// How far it has come, for people.
+    pub(super) fn in_words(&self) -> &'static str {
+        match self.stage {
+            _ if self.victim.is_terminating() => "is going",
+            Stage::Removed => "has been told to go",
+            Stage::Queued(_) | Stage::Asked(_) => "is being told to go",
+            Stage::Later(..) => "is told to go again soon: the last request failed",
+            Stage::Waiting => "is told to go when the others have been",
+        }
+    }
+
     /// Whether a request of ours, which may yet be answered, has made the pod go that the watch shows as gone.
     pub(super) fn has_made_it_go(&self) -> bool {
         self.gone && self.maybe_removed

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use compact_str::CompactString;
 use plimsoll_engine::PreemptionPlan;
-use plimsoll_model::{Moment, Pod, Timestamp, Uid};
+use plimsoll_model::{Moment, ObjectName, Pod, Timestamp, Uid};
 
 use super::eviction::{Eviction, Finding, Stage};
 use super::request::{Answer, Request};
@@ -87,6 +87,26 @@ pub(crate) struct Over {
     pub(crate) named: Vec<Uid>,
     /// Victims that were not told to go.
     pub(crate) spared: Vec<Uid>,
+}
+
+/// For whose end a pod waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VictimsAwaited {
+    /// Where they make room.
+    pub node: CompactString,
+    /// Since when they are to go.
+    pub since: Moment,
+    /// Those that are not gone yet, the most important first.
+    pub victims: Vec<VictimAwaited>,
+}
+
+/// A pod that is to go for another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VictimAwaited {
+    /// Its name.
+    pub name: ObjectName,
+    /// How far that has come, in words.
+    pub stage: &'static str,
 }
 
 #[derive(Debug)]
@@ -178,6 +198,22 @@ impl Preemptions {
     /// Waits for victims that an earlier leader has told to go: nothing is sent, and nobody is told of it again.
     pub(crate) fn adopt(&mut self, plan: &PreemptionPlan, now: Moment, said: &mut Vec<Said>) {
         self.begin(plan, &[], true, now, said);
+    }
+
+    /// For whose end this pod waits, if it does.
+    pub(crate) fn awaited_by(&self, preemptor: &Uid) -> Option<VictimsAwaited> {
+        let preemption = self.open.get(preemptor)?;
+        let victims = preemption.victims.iter().filter_map(|uid| self.evictions.get(uid));
+        Some(VictimsAwaited {
+            node: preemption.node.clone(),
+            since: preemption.begun,
+            victims: victims
+                .map(|eviction| VictimAwaited {
+                    name: eviction.victim.name.clone(),
+                    stage: eviction.in_words(),
+                })
+                .collect(),
+        })
     }
 
     /// The columns show a pod anew.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use plimsoll_client::{WatchBatch, WatchEvent};
 use plimsoll_model::storage::{StorageKind, StorageObject};
-use plimsoll_model::{DisruptionBudget, Namespace, Node, Pod, RawPolicy, WorkloadKind, WorkloadSelector};
+use plimsoll_model::{DisruptionBudget, Namespace, Node, ObjectName, Pod, RawPolicy, WorkloadKind, WorkloadSelector};
 
 use super::{CacheView, Credit, HistoryBeganAnew, Holdings, Marks};
 use crate::assembled_config::AssembledConfig;
@@ -71,6 +71,8 @@ pub enum CacheMessage {
     Restate(Vec<Discrepancy>),
     /// From the supervisor: answer when each kind has been listed once.
     AwaitSynced(Reply<()>),
+    /// From the HTTP server: is there a pod of this name? Answered at once.
+    Pod(ObjectName, Reply<Option<Arc<Pod>>>),
     /// From the HTTP server. Answered at once.
     View(Reply<CacheView>),
     /// From the elector: are you there, and do the watches work? Answered with [`ElectorMessage::Watching`].
@@ -111,6 +113,7 @@ impl Summary for CacheMessage {
             Self::Audit { number, .. } => format!("Audit {number}"),
             Self::Restate(wrong) => format!("Restate {}", wrong.len()),
             Self::AwaitSynced(_) => "AwaitSynced".to_owned(),
+            Self::Pod(name, _) => format!("Pod {name}"),
             Self::View(_) => "View".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
         }

@@ -188,6 +188,10 @@ impl<T: Stored> Store<T> {
         self.synced
     }
 
+    pub(crate) fn find(&self, key: &ObjectName) -> Option<&Arc<T>> {
+        self.objects.get(key)
+    }
+
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<T>> {
         self.objects.values()
     }

@@ -3,9 +3,10 @@ use std::sync::Arc;
 use plimsoll_client::{BindReply, PatchReply, PodRead, VolumeReply};
 use plimsoll_engine::ClaimId;
 use plimsoll_framework::EffectReply;
-use plimsoll_model::{Change, Delta, Seq, Uid};
+use plimsoll_model::{Change, Delta, Pod, Seq, Uid};
 use plimsoll_queue::Release;
 
+use super::CycleAccount;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditMarker, Restatements};
 use crate::binding_workers::ExtenderBindReply;
@@ -146,6 +147,9 @@ pub enum CycleMessage {
     },
     /// From the HTTP server or from plugins: who waits at Permit? Answered at once.
     WaitingPods(Reply<WaitingReport>),
+    /// From the HTTP server, through supervisor and term: what is known of this pod? Answered at once, or as soon as no cycle
+    /// waits for an effect.
+    Explain(Arc<Pod>, Reply<Box<CycleAccount>>),
     /// From the alarm: a claim, a permit wait or a status write is due.
     Tick,
     /// From the queue: tell what there is, and send the marker back.
@@ -201,6 +205,7 @@ impl Summary for CycleMessage {
                 spared.len()
             ),
             Self::WaitingPods(_) => "WaitingPods".to_owned(),
+            Self::Explain(pod, _) => format!("Explain {}", pod.name),
             Self::Tick => "Tick".to_owned(),
             Self::Audit(marker) => format!("Audit {}", marker.number),
             Self::Restate(restatements) => format!("Restate {}", restatements.pods.len()),

@@ -43,6 +43,7 @@ impl SchedulingCycleState {
             } => {
                 tracing::error!(pod = %pod.name, err = message, "Error scheduling pod; retrying");
                 self.settle(pod, QueueOutcome::Failed { judged_at });
+                self.remember(pod, FailureReason::SchedulerError, &message, Vec::new(), now);
                 self.explain(pod, FailureReason::SchedulerError, &message, &nominate, now);
             }
             // Its profile went between the queue and here. Should the queue have it again by then, it is tried again.
@@ -85,6 +86,7 @@ impl SchedulingCycleState {
             self.queue.tell(QueueMessage::RetryAt { uid, at });
         }
         let (message, nominate) = (&diagnosis.message, &diagnosis.nominate);
+        self.remember(pod, FailureReason::Unschedulable, message, diagnosis.rejections, now);
         self.explain(pod, FailureReason::Unschedulable, message, nominate, now);
     }
 
@@ -92,6 +94,7 @@ impl SchedulingCycleState {
     pub(super) fn set_aside(&mut self, popped: &PoppedPod, panic: &str, now: Moment) {
         let message = format!("{SET_ASIDE_MESSAGE}: {panic}");
         self.settle(&popped.pod, QueueOutcome::SetAside);
+        self.remember(&popped.pod, FailureReason::SchedulerError, &message, Vec::new(), now);
         self.explain(
             &popped.pod,
             FailureReason::SchedulerError,
@@ -124,6 +127,7 @@ impl SchedulingCycleState {
             }
         };
         self.settle(pod, back);
+        self.remember(pod, failure.reason, &failure.message, Vec::new(), now);
         self.explain(pod, failure.reason, &failure.message, &Nomination::Clear, now);
     }
 
@@ -138,6 +142,7 @@ impl SchedulingCycleState {
         tracing::info!(
             pod = %pod.name, node, evaluatedNodes = evaluated, feasibleNodes = feasible, "Successfully bound pod to node"
         );
+        self.past.forget(&pod.uid);
         let text = format!("Successfully assigned {} to {node}", pod.name);
         self.tell_user(pod, EventType::Normal, "Scheduled", "Binding", text);
         if let Some(attempted) = self.observe_attempt(pod, AttemptResult::Scheduled, now) {

@@ -8,7 +8,7 @@ use plimsoll_engine::{Diagnosis, PreemptionPlan};
 use plimsoll_model::{Change, Delta, Moment, Pod, Uid};
 use plimsoll_queue::{PoppedPod, Release};
 
-use super::SchedulingCycleState;
+use super::{PlannedRoom, SchedulingCycleState};
 use crate::evictor::{EvictorMessage, PAUSE, Sight};
 use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
@@ -19,6 +19,7 @@ pub(super) struct Awaited {
     popped: PoppedPod,
     diagnosis: Box<Diagnosis>,
     lower: Vec<Arc<Pod>>,
+    room: PlannedRoom,
 }
 
 /// Pods of preemptions under way, and in how many plans each is named: the Evictor hears of these and of no others.
@@ -117,9 +118,11 @@ impl SchedulingCycleState {
         tracing::info!(pod = %popped.pod.name, node = %plan.node, "the target node for the preemption is determined");
         self.metrics.preemption().chosen(plan.chosen);
         let lower: Vec<Arc<Pod>> = plan.clear_nominations.clone();
+        let room = PlannedRoom::of(&plan);
         if plan.asynchronous {
             self.queue.tell(QueueMessage::Hold(popped.pod.uid.clone()));
             self.conclude_unschedulable(&popped.pod, diagnosis, now);
+            self.past.note_room(&popped.pod.uid, room);
             self.clear_nominations(&lower);
             self.hand_to_evictor(plan, now);
         } else {
@@ -128,6 +131,7 @@ impl SchedulingCycleState {
                 popped,
                 diagnosis: Box::new(diagnosis),
                 lower,
+                room,
             });
             self.hand_to_evictor(plan, now);
         }
@@ -193,6 +197,7 @@ impl SchedulingCycleState {
             }
         }
         self.conclude_unschedulable(&awaited.popped.pod, diagnosis, now);
+        self.past.note_room(&awaited.popped.pod.uid, awaited.room);
         self.ready();
     }
 

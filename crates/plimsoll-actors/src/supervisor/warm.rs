@@ -198,7 +198,8 @@ impl SupervisorState {
         let arguments = ElectorArguments {
             candidate,
             identity: self.replica.identity.clone(),
-            lease: LeaseClient::new(client, config.resource_namespace.clone(), config.resource_name.clone()),
+            lease: LeaseClient::new(client, config.resource_namespace.clone(), config.resource_name.clone())
+                .advertising(self.replica.advertised.clone()),
             config,
             random: ChaCha8Rng::seed_from_u64(self.replica.seed ^ 0x1ea5e),
             mailbox: self.warm.elector.clone(),

@@ -145,3 +145,67 @@ async fn a_server_that_does_not_answer_is_given_up_after_the_request_time_out() 
     );
     assert_eq!(started.elapsed(), Duration::from_secs(5));
 }
+
+/// What an update by this client makes of the annotations of a lease.
+async fn annotated(stored: Value, record: &LeaseRecord, address: Option<&str>) -> Value {
+    let script = Script::new([Step::ok(&stored), Step::ok(&stored)]);
+    let lease = lease(&script).advertising(address.map(str::to_owned));
+    let LeaseReply::Lease(read) = lease.get().await else {
+        panic!("not read")
+    };
+    lease.update(&read, record).await;
+    script.seen()[1].body["metadata"]["annotations"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_says_where_it_serves_and_takes_back_what_another_has_said() {
+    let address = Some("https://10.0.0.1:10259");
+    let ours_said = json!({ LEADER_ADDRESS: "https://10.0.0.1:10259", LEADER_ADDRESS_OF: "us" });
+    assert_eq!(annotated(lease_json(), &ours(), address).await, ours_said);
+    let mut others = lease_json();
+    others["metadata"]["annotations"] =
+        json!({ LEADER_ADDRESS: "https://10.0.0.2:10259", LEADER_ADDRESS_OF: "other", "kept": "yes" });
+    let mut expected = ours_said.clone();
+    expected["kept"] = "yes".into();
+    assert_eq!(annotated(others.clone(), &ours(), address).await, expected);
+    let kept = json!({ "kept": "yes" });
+    assert_eq!(
+        annotated(others.clone(), &ours(), None).await,
+        kept,
+        "it serves nowhere"
+    );
+    let free = LeaseRecord {
+        holder: String::new(),
+        ..ours()
+    };
+    assert_eq!(annotated(others, &free, address).await, kept, "nobody leads");
+    assert_eq!(annotated(lease_json(), &ours(), None).await, Value::Null);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_created_with_the_address_of_its_holder() {
+    let script = Script::new([Step::ok(&lease_json())]);
+    let lease = lease(&script).advertising(Some("https://10.0.0.1:10259".to_owned()));
+    lease.create(&ours()).await;
+    let expected = json!({ LEADER_ADDRESS: "https://10.0.0.1:10259", LEADER_ADDRESS_OF: "us" });
+    assert_eq!(script.seen()[0].body["metadata"]["annotations"], expected);
+}
+
+#[test]
+fn an_address_counts_only_while_whoever_wrote_it_holds_the_lease() {
+    let address = |annotations: Value| {
+        let mut lease = lease_json();
+        lease["metadata"]["annotations"] = annotations;
+        let stored = StoredLease::decode(lease.to_string().as_bytes()).unwrap();
+        stored.leader_address().map(str::to_owned)
+    };
+    let url = "https://10.0.0.2:10259";
+    assert_eq!(
+        address(json!({ LEADER_ADDRESS: url, LEADER_ADDRESS_OF: "other" })).as_deref(),
+        Some(url)
+    );
+    // kube-scheduler has taken the lease over, and left the annotations.
+    assert_eq!(address(json!({ LEADER_ADDRESS: url, LEADER_ADDRESS_OF: "us" })), None);
+    assert_eq!(address(json!({ LEADER_ADDRESS: url })), None);
+    assert_eq!(address(Value::Null), None);
+}

@@ -4,10 +4,15 @@ use compact_str::CompactString;
 use plimsoll_framework::{Code, CycleContext, EXTENDER, Resolvability, Status, Verdict};
 use plimsoll_model::Moment;
 use plimsoll_model::columns::{Columns, NodeIndex};
+use smallvec::SmallVec;
 
 use super::Cycle;
 use crate::fit_error::{Histogram, pre_filter_message};
-use crate::{Diagnosis, Nomination};
+use crate::rejection::{RejectionList, Share};
+use crate::{Diagnosis, Nomination, Rejection};
+
+/// What is told of nodes that an extender named neither among those that it keeps nor among those that it rejects.
+const LEFT_OUT: &str = "left out by an extender without a reason";
 
 impl Cycle {
     /// Why the pre-filters turned the pod away.
@@ -16,37 +21,58 @@ impl Cycle {
         if !status.plugin.is_empty() {
             plugins.push(status.plugin);
         }
-        let message = pre_filter_message(columns.node_count(), &status.message());
-        self.diagnosis(message, plugins, Vec::new())
+        let reason = status.message();
+        let message = pre_filter_message(columns.node_count(), &reason);
+        let mut rejections = RejectionList::default();
+        if let Some(plugin) = plugins.last().copied() {
+            let all = columns.nodes().iter().fold(Share::default(), |mut all, node| {
+                all.add(node);
+                all
+            });
+            rejections.add(plugin, &reason, &all, columns);
+        }
+        self.diagnosis(message, plugins, Vec::new(), rejections.sorted())
     }
 
     /// Why no node passed: one text per distinct verdict, however many nodes share it.
     pub(crate) fn explain(&mut self, columns: &Columns, now: Moment) -> Diagnosis {
         self.count_verdicts(columns);
-        let mut tally: Vec<(Verdict, usize)> = self.tally.drain().collect();
-        tally.sort_unstable();
+        let mut tally: Vec<(Verdict, Share)> = self.tally.drain().collect();
+        tally.sort_unstable_by_key(|(verdict, _)| *verdict);
+        let mut rejections = RejectionList::default();
         let mut histogram = Histogram::default();
         let mut plugins = self.restricting.clone();
         if self.extending.has_rejected() {
             plugins.push(EXTENDER);
         }
         let mut pending_plugins = Vec::new();
-        for (verdict, nodes) in tally {
+        for (verdict, share) in tally {
             match verdict.filter() {
                 Some(filter) => {
-                    plugins.extend(self.plan.filter_name(filter));
+                    let name = self.plan.filter_name(filter);
+                    plugins.extend(name);
                     if verdict.resolvability() == Resolvability::Pending {
-                        pending_plugins.extend(self.plan.filter_name(filter));
+                        pending_plugins.extend(name);
                     }
-                    for reason in self.reasons(filter, verdict, columns, now) {
-                        histogram.add(reason, nodes);
+                    let reasons: SmallVec<[_; 2]> = self.reasons(filter, verdict, columns, now).collect();
+                    rejections.add(name.unwrap_or_default(), &reasons.join(", "), &share, columns);
+                    for reason in reasons {
+                        histogram.add(reason, share.nodes);
                     }
                 }
-                None if !self.restricting.is_empty() => histogram.add(Cow::Owned(self.outside_restriction()), nodes),
-                None => {}
+                None => {
+                    if let Some(plugin) = self.restricting.first().copied() {
+                        let reason = self.outside_restriction();
+                        rejections.add(plugin, &reason, &share, columns);
+                        histogram.add(Cow::Owned(reason), share.nodes);
+                    } else if self.extending.has_rejected() {
+                        rejections.add(EXTENDER, LEFT_OUT, &share, columns);
+                    }
+                }
             }
         }
-        self.diagnosis(histogram.message(columns.node_count()), plugins, pending_plugins)
+        let message = histogram.message(columns.node_count());
+        self.diagnosis(message, plugins, pending_plugins, rejections.sorted())
     }
 
     /// Why this node will not do, if so.
@@ -72,18 +98,17 @@ impl Cycle {
 
     fn count_verdicts(&mut self, columns: &Columns) {
         self.tally.clear();
-        let mut run = (Verdict::default(), 0);
+        let mut run = (Verdict::default(), Share::default());
         for node in columns.nodes() {
             let verdict = self.verdicts.of(node);
-            if verdict == run.0 {
-                run.1 += 1;
-                continue;
+            if verdict != run.0 {
+                self.tally.entry(run.0).or_default().merge(&run.1);
+                run = (verdict, Share::default());
             }
-            *self.tally.entry(run.0).or_default() += run.1;
-            run = (verdict, 1);
+            run.1.add(node);
         }
-        *self.tally.entry(run.0).or_default() += run.1;
-        self.tally.retain(|_, nodes| *nodes > 0);
+        self.tally.entry(run.0).or_default().merge(&run.1);
+        self.tally.retain(|_, share| share.nodes > 0);
     }
 
     pub(super) fn reasons(
@@ -125,6 +150,7 @@ impl Cycle {
         message: String,
         mut plugins: Vec<&'static str>,
         mut pending_plugins: Vec<&'static str>,
+        rejections: Vec<Rejection>,
     ) -> Diagnosis {
         for names in [&mut plugins, &mut pending_plugins] {
             names.sort_unstable();
@@ -134,6 +160,7 @@ impl Cycle {
             message,
             plugins,
             pending_plugins,
+            rejections,
             nominate: Nomination::Clear,
             judged_at: self.judged_at,
             no_nodes: false,

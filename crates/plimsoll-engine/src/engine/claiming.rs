@@ -183,6 +183,7 @@ fn turned_away(cycle: &Cycle, point: &str, status: &Status) -> Outcome {
             Vec::new()
         },
         plugins,
+        rejections: Vec::new(),
         nominate: Nomination::Clear,
         judged_at: cycle.judged_at,
         no_nodes: false,

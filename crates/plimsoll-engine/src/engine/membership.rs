@@ -19,7 +19,8 @@ impl Engine {
         self.ledger.pod(uid).is_some_and(|pod| self.plan_for(pod).is_some())
     }
 
-    fn membership(&self, pod: &Pod) -> Membership {
+    /// Whose the pod is.
+    pub fn membership(&self, pod: &Pod) -> Membership {
         let namespace = self.ledger.columns().namespace_labels(&pod.name.namespace);
         self.plans.index().membership(pod, namespace)
     }

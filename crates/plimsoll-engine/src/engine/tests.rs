@@ -18,12 +18,15 @@ mod poison;
 mod post_filtering;
 mod preempting;
 mod properties;
+mod prospects;
 mod reconfiguring;
+mod rejections;
 mod reserving;
 mod resuming;
 mod sampling;
 mod selecting;
 mod settling;
+mod standing;
 mod stepping;
 mod trials;
 

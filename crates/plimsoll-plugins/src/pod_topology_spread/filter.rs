@@ -81,7 +81,39 @@ impl Hard {
     }
 }
 
+impl Hard {
+    /// The constraints that a node does not meet, in words.
+    pub(super) fn lacking(&self, columns: &Columns, node: NodeIndex) -> Vec<String> {
+        let each = self.spreads.iter();
+        each.filter_map(|spread| spread.in_words(columns, node)).collect()
+    }
+}
+
 impl Spread {
+    fn in_words(&self, columns: &Columns, node: NodeIndex) -> Option<String> {
+        let (key, most) = (&self.constraint.topology_key, self.constraint.max_skew);
+        let column = columns.label_key(key);
+        let value = column.and_then(|column| Some((column.slot(column.value(node)?), columns.label(node, key)?)));
+        let Some((slot, value)) = value else {
+            return Some(format!("the node has no label {key}"));
+        };
+        let (here, fewest) = (self.domains.of(slot), self.fewest(slot, 0));
+        let too_many = here + i64::from(self.selects_itself) - fewest > i64::from(most);
+        too_many.then(|| {
+            let missing = self.missing_domains();
+            let domains = missing.map_or_else(String::new, |missing| format!(" ({missing} of minDomains are missing)"));
+            format!(
+                "{key}={value} has {here} matching pods, the fewest of any {key} is {fewest}{domains}, maxSkew {most}"
+            )
+        })
+    }
+
+    /// How many domains there should be and are not.
+    fn missing_domains(&self) -> Option<usize> {
+        let wanted = usize::try_from(self.constraint.min_domains).ok()?;
+        wanted.checked_sub(self.domains.known()).filter(|missing| *missing > 0)
+    }
+
     /// How many more pods match now, on the node that is judged.
     fn change(&self, columns: &Columns) -> Result<i64, String> {
         let Some(query) = &self.query else { return Ok(0) };
@@ -99,7 +131,7 @@ impl Spread {
 
     /// The fewest pods of a domain; with too few domains it is as if there were one more, empty.
     fn fewest(&self, changed: usize, change: i64) -> i64 {
-        if usize::try_from(self.constraint.min_domains).is_ok_and(|wanted| self.domains.known() < wanted) {
+        if self.missing_domains().is_some() {
             return 0;
         }
         let least = if change == 0 {

@@ -8,6 +8,7 @@ use plimsoll_model::{Delta, Moment, Node, Pod, Seq, Toleration, Uid};
 use super::fixture::{Fixture, PLACES, ROOM, Rejector, always, rejected_at, rejected_by, shrink};
 use crate::{Outcome, Place, QueueConfig, QueueError};
 
+mod accounts;
 mod attempts;
 mod audited;
 mod handlers;

@@ -45,6 +45,16 @@ impl StateSource for Known {
         };
         async { answer }.boxed()
     }
+
+    fn explain<'a>(&'a self, pod: Option<&'a str>) -> BoxFuture<'a, Document> {
+        let status = match (pod, self.leads) {
+            (None, _) => StatusCode::BAD_REQUEST,
+            (_, false) => StatusCode::SERVICE_UNAVAILABLE,
+            (_, true) => StatusCode::OK,
+        };
+        let json = format!("{pod:?}");
+        async move { Document { status, json } }.boxed()
+    }
 }
 
 fn endpoints(leads: bool, debug: bool) -> (Arc<Known>, Endpoints) {
@@ -110,4 +120,28 @@ fn one_check_alone_tells_why_it_fails() {
         get(&endpoints, "/readyz").1.lines().next().unwrap(),
         "[-]sched-handler-sync failed: reason withheld"
     );
+}
+
+#[tokio::test]
+async fn a_pod_is_explained_as_json_also_where_debugging_is_off() {
+    let cases = [
+        (true, "/debug/explain?pod=shop/web", 200, r#"Some("shop/web")"#),
+        (
+            true,
+            "/debug/explain?verbose&pod=shop%2Fweb",
+            200,
+            r#"Some("shop/web")"#,
+        ),
+        (true, "/debug/explain", 400, "None"),
+        (false, "/debug/explain?pod=shop/web", 503, r#"Some("shop/web")"#),
+    ];
+    for (leads, path, status, body) in cases {
+        let (_, endpoints) = endpoints(leads, false);
+        let request = Request::builder().uri(path).body(()).unwrap();
+        let response = endpoints.answer(request).await;
+        assert_eq!(response.status().as_u16(), status, "{path}");
+        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
+        let answered = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(answered, body.as_bytes(), "{path}");
+    }
 }

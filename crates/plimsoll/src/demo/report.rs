@@ -11,8 +11,8 @@ use super::api::{explanation, text};
 use super::check::{Findings, Promise};
 use super::leadership::{Reign, replica_of};
 use super::nodes::ZONES;
-use super::table::Table;
 use super::workload::{KIND_LABEL, KINDS};
+use crate::table::Table;
 
 /// The killing on stage.
 #[derive(Debug, Clone)]

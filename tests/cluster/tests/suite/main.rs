@@ -5,6 +5,7 @@ mod churn;
 mod configuration;
 mod deployment;
 mod election;
+mod explained;
 mod extenders;
 mod failover;
 mod fencing;

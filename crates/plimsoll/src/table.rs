@@ -4,14 +4,14 @@
 const WIDTH: usize = 110;
 
 /// A table under a title.
-pub(super) struct Table<const N: usize> {
+pub(crate) struct Table<const N: usize> {
     title: String,
     head: [&'static str; N],
     rows: Vec<[String; N]>,
 }
 
 impl<const N: usize> Table<N> {
-    pub(super) fn new(title: impl Into<String>, head: [&'static str; N]) -> Self {
+    pub(crate) fn new(title: impl Into<String>, head: [&'static str; N]) -> Self {
         Self {
             title: title.into(),
             head,
@@ -19,12 +19,12 @@ impl<const N: usize> Table<N> {
         }
     }
 
-    pub(super) fn row(&mut self, cells: [String; N]) {
+    pub(crate) fn row(&mut self, cells: [String; N]) {
         self.rows.push(cells);
     }
 
     /// The lines, with an empty one before.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         let widths: Vec<usize> = (0..N).map(|column| self.width(column)).collect();
         let start: usize = widths.iter().take(N.saturating_sub(1)).map(|width| width + 2).sum();
         let head = self.head.map(str::to_owned);

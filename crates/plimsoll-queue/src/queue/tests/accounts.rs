@@ -1,0 +1,63 @@
+//! What the queue tells of one pod.
+
+use super::*;
+
+#[test]
+fn an_account_says_where_a_pod_is_since_when_why_and_when_it_is_looked_at_next() {
+    let mut f = Fixture::new();
+    f.pass(10 * SECOND);
+    let came = f.now;
+    let pod = f.add_at(Place::InFlight, "a");
+    f.pass(SECOND);
+    let settled = f.now;
+    f.reject(&pod.uid);
+    f.pass(SECOND);
+    let account = f.queue.account_of(&pod.uid).unwrap();
+    assert_eq!(
+        (account.place, account.since, account.added),
+        (Place::Unschedulable, settled, came)
+    );
+    assert_eq!(account.cause.unwrap().to_string(), "ScheduleAttemptFailure");
+    assert_eq!(account.rejected_by, ["NodeResourcesFit"]);
+    assert_eq!((account.attempts, account.company, account.ahead), (1, 1, None));
+    assert!(account.next_look > settled + QueueConfig::default().max_in_unschedulable);
+    f.pass(30 * SECOND);
+    let woken = f.now;
+    f.make_room();
+    let account = f.queue.account_of(&pod.uid).unwrap();
+    assert_eq!((account.place, account.since), (Place::Active, woken));
+    assert_eq!(account.cause.unwrap().to_string(), "AssignedPodDelete");
+    f.delete(&pod);
+    assert_eq!(f.queue.account_of(&pod.uid), None);
+}
+
+#[test]
+fn an_account_of_an_active_pod_says_how_many_come_before_it() {
+    let mut f = Fixture::new();
+    let low = f.add(pod("low").priority(1));
+    let high = f.add(pod("high").priority(9));
+    let late = f.add(pod("late").priority(1));
+    let ahead = |pod: &Pod| {
+        let account = f.queue.account_of(&pod.uid).unwrap();
+        (account.ahead, account.company)
+    };
+    assert_eq!(
+        [ahead(&high), ahead(&low), ahead(&late)].map(|(ahead, _)| ahead),
+        [Some(0), Some(1), Some(2)]
+    );
+    assert_eq!(ahead(&low).1, 3);
+}
+
+#[test]
+fn an_account_names_who_holds_a_pod_back() {
+    let mut f = Fixture::new();
+    let gated = f.add_at(Place::Gated, "gated");
+    assert_eq!(f.queue.account_of(&gated.uid).unwrap().gate.as_deref(), Some("Gates"));
+    let preempting = f.add_at(Place::InFlight, "preempting");
+    f.queue.hold(&preempting.uid, f.now);
+    f.reject(&preempting.uid);
+    assert!(f.queue.account_of(&preempting.uid).unwrap().held_for_victims);
+    f.queue.release(&preempting.uid, crate::Release::Quietly, f.now);
+    let account = f.queue.account_of(&preempting.uid).unwrap();
+    assert_eq!((account.held_for_victims, account.victims_going), (false, true));
+}
