@@ -125,7 +125,10 @@ mod tests {
         assert!(first < other);
         let known = HashSet::from([first.clone()]);
         assert!(known.contains(&again) && !known.contains(&other));
-        assert_eq!(format!("{first:?} {first}"), format!("Uid({:?}) {first}", first.as_str()));
+        assert_eq!(
+            format!("{first:?} {first}"),
+            format!("Uid({:?}) {first}", first.as_str())
+        );
     }
 
     #[test]
