@@ -22,6 +22,7 @@ pub mod auditor;
 mod bind_pace;
 pub mod binding_workers;
 mod claim_input;
+mod clock_stopwatch;
 pub mod effects;
 pub mod elector;
 pub mod event_recorder;
