@@ -38,10 +38,6 @@ impl<M: Clone> Vector<M> {
         self.family.get_or_create_owned(&self.labelled(values))
     }
 
-    pub(crate) fn remove<const N: usize>(&self, values: [Cow<'static, str>; N]) {
-        self.family.remove(&self.labelled(values));
-    }
-
     /// The metric with these values, if it is there.
     pub(crate) fn find<const N: usize>(&self, values: [Cow<'static, str>; N]) -> Option<M> {
         self.family.get(&self.labelled(values)).map(|metric| metric.clone())
