@@ -8,6 +8,7 @@ use plimsoll_telemetry::{PodResource, ResourcePage};
 pub(crate) fn resource_page(pods: &[Arc<Pod>]) -> String {
     let mut page = ResourcePage::default();
     for pod in pods.iter().filter(|pod| !is_over(pod)) {
+        let requested = requested_resources(pod);
         let resource = |resource, amount| PodResource {
             namespace: &pod.name.namespace,
             pod: &pod.name.name,
@@ -17,7 +18,7 @@ pub(crate) fn resource_page(pods: &[Arc<Pod>]) -> String {
             resource,
             amount,
         };
-        for (name, amount) in requested_resources(pod).iter() {
+        for (name, amount) in requested.iter() {
             page.request(&resource(name, amount.approximate()));
         }
         for (name, amount) in pod.spec.limited_resources() {

@@ -131,7 +131,8 @@ impl Endpoints {
     }
 
     async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>> {
-        if let Some(scrape) = Scrape::asked(&request) {
+        let (method, path, headers) = (request.method(), request.uri().path(), request.headers());
+        if let Some(scrape) = Scrape::asked(method, path, headers) {
             return self.scraped(scrape).await;
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {

@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use http_body_util::Full;
 
 use super::{Endpoints, debugged, text};
@@ -24,11 +24,11 @@ pub(super) enum Scrape {
 
 impl Scrape {
     /// None when the request is for something else.
-    pub(super) fn asked<B>(request: &Request<B>) -> Option<Self> {
-        let deletes = request.method() == Method::DELETE;
-        match request.uri().path() {
+    pub(super) fn asked(method: &Method, path: &str, headers: &HeaderMap) -> Option<Self> {
+        let deletes = method == Method::DELETE;
+        match path {
             "/metrics" if deletes => Some(Self::Reset),
-            "/metrics" if wants_open_metrics(request.headers()) => Some(Self::OpenMetrics),
+            "/metrics" if wants_open_metrics(headers) => Some(Self::OpenMetrics),
             "/metrics" => Some(Self::Metrics),
             "/metrics/slis" if deletes => Some(Self::ResetSlis),
             "/metrics/slis" => Some(Self::Slis),
