@@ -346,7 +346,7 @@ fn describe_build(metrics: &BuildMetrics, gates: &FeatureGates) {
         min_compatible: version::KUBE_SCHEDULER,
         platform: &version::platform(),
     });
-    for gate in &Gate::ALL {
+    for gate in Gate::ALL {
         let spec = gate.spec();
         let stage = match spec.stage {
             Stage::Stable => "",
