@@ -1,5 +1,6 @@
 //! Prometheus metrics under kube-scheduler's names, and the HTTPS server for them and for health checks.
 
+mod attempt_metrics;
 mod audit_metrics;
 mod buckets;
 mod build_metrics;
@@ -27,6 +28,7 @@ mod tls;
 mod vector;
 mod volume_metrics;
 
+pub use attempt_metrics::{AttemptMetrics, AttemptResult, Attempts};
 pub use audit_metrics::AuditMetrics;
 pub use build_metrics::{Build, BuildMetrics};
 pub use config_metrics::ConfigMetrics;
@@ -36,7 +38,7 @@ pub use framework_metrics::{Evaluated, FrameworkMetrics, PluginDuration, PointDu
 pub use hand_over_metrics::{HandOverMetrics, HandOverStage};
 pub use health::Check;
 pub use health_metrics::HealthMetrics;
-pub use metrics::{AttemptResult, Attempts, Metrics};
+pub use metrics::Metrics;
 pub use policy::MetricsPolicy;
 pub use preemption_metrics::PreemptionMetrics;
 pub use queue_metrics::{EventHandling, PendingPods, QueueMetrics};

@@ -3,19 +3,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::attempt_metrics::AttemptMetrics;
 use crate::audit_metrics::AuditMetrics;
-use crate::buckets::exponential;
 use crate::build_metrics::BuildMetrics;
 use crate::config_metrics::ConfigMetrics;
 use crate::election_metrics::ElectionMetrics;
-use crate::exemplar::{Latency, TraceId};
 use crate::framework_metrics::FrameworkMetrics;
 use crate::hand_over_metrics::HandOverMetrics;
 use crate::health_metrics::HealthMetrics;
@@ -24,33 +21,12 @@ use crate::policy::MetricsPolicy;
 use crate::preemption_metrics::PreemptionMetrics;
 use crate::process_metrics::ProcessMetrics;
 use crate::queue_metrics::QueueMetrics;
-use crate::registrar::{Registrar, alpha, beta, plain, stable};
+use crate::registrar::{Registrar, alpha, plain};
 use crate::resignation_metrics::ResignationMetrics;
 use crate::rest_client_metrics::RestClientMetrics;
 use crate::text::{self, Format};
 use crate::vector::Vector;
 use crate::volume_metrics::VolumeMetrics;
-
-/// How an attempt to schedule a pod ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum AttemptResult {
-    /// Bound.
-    Scheduled,
-    /// Turned away by plugins.
-    Unschedulable,
-    /// Failed inside.
-    Error,
-}
-
-impl AttemptResult {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Scheduled => "scheduled",
-            Self::Unschedulable => "unschedulable",
-            Self::Error => "error",
-        }
-    }
-}
 
 /// Handles on every metric.
 pub struct Metrics {
@@ -58,13 +34,7 @@ pub struct Metrics {
     forgetting: Vec<Box<dyn Fn() + Send + Sync>>,
     resets: AtomicU64,
     depths: Arc<MailboxDepths>,
-    attempts: Vector<Counter>,
-    attempt_duration: Vector<Latency>,
-    algorithm_duration: Latency,
-    sli_duration: Vector<Latency>,
-    pod_attempts: Histogram,
-    scheduled_after_flush: Counter,
-    permit_wait: Vector<Latency>,
+    attempts: AttemptMetrics,
     /// Nodes, pods and assumed pods.
     cache_size: [Gauge; 3],
     framework: FrameworkMetrics,
@@ -119,68 +89,13 @@ impl Metrics {
     fn register(registrar: &mut Registrar<'_>) -> Self {
         let depths = Arc::<MailboxDepths>::default();
         registrar.collector(Arc::clone(&depths));
-        registrar.collector(ProcessMetrics::default());
+        registrar.collector(ProcessMetrics);
         Self {
             registry: Registry::default(),
             forgetting: Vec::new(),
             resets: AtomicU64::new(0),
             depths,
-            attempts: registrar.many(
-                stable(
-                    "scheduler_schedule_attempts_total",
-                    "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be \
-                     scheduled, while 'error' means an internal scheduler problem.",
-                ),
-                &["profile", "result"],
-                Counter::default,
-            ),
-            attempt_duration: registrar.many(
-                stable(
-                    "scheduler_scheduling_attempt_duration_seconds",
-                    "Scheduling attempt latency in seconds (scheduling algorithm + binding)",
-                ),
-                &["profile", "result"],
-                millis,
-            ),
-            algorithm_duration: registrar.one(
-                alpha(
-                    "scheduler_scheduling_algorithm_duration_seconds",
-                    "Scheduling algorithm latency in seconds",
-                ),
-                millis(),
-            ),
-            sli_duration: registrar.many(
-                beta(
-                    "scheduler_pod_scheduling_sli_duration_seconds",
-                    "E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might \
-                     involve multiple scheduling attempts.",
-                ),
-                &["attempts"],
-                || Latency::new(exponential(0.01, 2.0, 20)),
-            ),
-            pod_attempts: registrar.one(
-                stable(
-                    "scheduler_pod_scheduling_attempts",
-                    "Number of attempts to successfully schedule a pod.",
-                ),
-                Histogram::new(exponential(1.0, 2.0, 5)),
-            ),
-            scheduled_after_flush: registrar.one(
-                alpha(
-                    "scheduler_pod_scheduled_after_flush_total",
-                    "Number of pods that were successfully scheduled after being flushed from unschedulablePods due to \
-                     timeout. This metric helps detect potential queueing hint misconfigurations or event handling issues.",
-                ),
-                Counter::default(),
-            ),
-            permit_wait: registrar.many(
-                beta(
-                    "scheduler_permit_wait_duration_seconds",
-                    "Duration of waiting on permit.",
-                ),
-                &["result"],
-                millis,
-            ),
+            attempts: AttemptMetrics::new(registrar),
             cache_size: registrar.fixed(
                 alpha(
                     "scheduler_cache_size",
@@ -320,53 +235,9 @@ impl Metrics {
         &self.resignations
     }
 
-    /// An attempt ended.
-    pub fn scheduling_attempt(&self, result: AttemptResult, profile: &str, took: Duration, trace: Option<TraceId>) {
-        self.attempts_of(profile, result).ended(took, trace);
-    }
-
-    /// Where to tell of attempts at pods of a profile that end like this. To be kept until [`Metrics::resets`] tells another
-    /// number.
-    pub fn attempts_of(&self, profile: &str, result: AttemptResult) -> Attempts {
-        let labels = || [profile.to_owned().into(), result.as_str().into()];
-        Attempts {
-            count: self.attempts.with(labels()),
-            duration: self.attempt_duration.with(labels()),
-        }
-    }
-
-    /// The search for a node ended.
-    pub fn scheduling_algorithm(&self, took: Duration, trace: Option<TraceId>) {
-        self.algorithm_duration.observe(took.as_secs_f64(), trace);
-    }
-
-    /// A pod was bound.
-    pub fn pod_scheduled(
-        &self,
-        attempts: u32,
-        since_first_try: Option<Duration>,
-        flushed: bool,
-        trace: Option<TraceId>,
-    ) {
-        self.pod_attempts.observe(f64::from(attempts));
-        if let Some(took) = since_first_try {
-            let label = if attempts >= 15 {
-                "15+".into()
-            } else {
-                attempts.to_string().into()
-            };
-            self.sli_duration.with([label]).observe(took.as_secs_f64(), trace);
-        }
-        if flushed {
-            self.scheduled_after_flush.inc();
-        }
-    }
-
-    /// A pod waits on permit no longer.
-    pub fn permit_wait(&self, result: &'static str, waited: Duration, trace: Option<TraceId>) {
-        self.permit_wait
-            .with([result.into()])
-            .observe(waited.as_secs_f64(), trace);
+    /// What is told of attempts.
+    pub fn attempts(&self) -> &AttemptMetrics {
+        &self.attempts
     }
 
     /// What the columns hold.
@@ -407,40 +278,28 @@ impl Metrics {
     }
 }
 
-fn millis() -> Latency {
-    Latency::new(exponential(0.001, 2.0, 15))
-}
-
-/// Attempts of one profile that end in one way.
-#[derive(Debug, Clone)]
-pub struct Attempts {
-    count: Counter,
-    duration: Latency,
-}
-
-impl Attempts {
-    /// One did, after so long.
-    pub fn ended(&self, took: Duration, trace: Option<TraceId>) {
-        self.count.inc();
-        self.duration.observe(took.as_secs_f64(), trace);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::{AttemptResult, TraceId};
 
     #[test]
     fn families_carry_the_names_labels_and_buckets_of_kube_scheduler() {
         let metrics = Metrics::new();
-        metrics.scheduling_attempt(
+        metrics.attempts().ended(
             AttemptResult::Scheduled,
             "default-scheduler",
             Duration::from_millis(3),
             None,
         );
-        metrics.pod_scheduled(2, Some(Duration::from_secs(1)), true, None);
-        metrics.permit_wait("Unschedulable", Duration::from_secs(10), None);
+        metrics
+            .attempts()
+            .pod_scheduled(2, Some(Duration::from_secs(1)), true, None);
+        metrics
+            .attempts()
+            .permit_wait("Unschedulable", Duration::from_secs(10), None);
         metrics.election().leading(true);
         metrics.election().slow_paths(2);
         metrics.preemption().attempted();
@@ -471,7 +330,7 @@ mod tests {
     #[test]
     fn families_come_in_the_order_of_their_names_with_help_texts_to_the_letter() {
         let metrics = Metrics::new();
-        metrics.permit_wait("Success", Duration::from_secs(1), None);
+        metrics.attempts().permit_wait("Success", Duration::from_secs(1), None);
         let text = metrics.text().unwrap();
         for help in [
             "# HELP scheduler_permit_wait_duration_seconds [BETA] Duration of waiting on permit.",
@@ -490,7 +349,9 @@ mod tests {
     fn an_observation_leads_to_its_trace_for_those_who_ask_for_open_metrics() {
         let metrics = Metrics::new();
         let trace = TraceId(0x0f8f_ad5b_d9cb_469f_a165_7086_7728_950e);
-        metrics.scheduling_attempt(AttemptResult::Error, "p", Duration::from_millis(3), Some(trace));
+        metrics
+            .attempts()
+            .ended(AttemptResult::Error, "p", Duration::from_millis(3), Some(trace));
         let line = concat!(
             r#"scheduler_scheduling_attempt_duration_seconds_bucket{profile="p",result="error",le="0.004"} 1"#,
             r##" # {trace_id="0f8fad5bd9cb469fa16570867728950e"} 0.003"##
@@ -504,7 +365,7 @@ mod tests {
     #[test]
     fn counters_and_histograms_with_labels_begin_anew_and_gauges_go_on() {
         let metrics = Metrics::new();
-        let attempts = metrics.attempts_of("p", AttemptResult::Error);
+        let attempts = metrics.attempts().of("p", AttemptResult::Error);
         attempts.ended(Duration::from_millis(3), None);
         metrics.cache_size(3, 2, 1);
         metrics.preemption().attempted();
@@ -514,7 +375,9 @@ mod tests {
         assert!(text.contains("scheduler_cache_size{type=\"nodes\"} 3\n"), "{text}");
         assert!(text.contains("scheduler_preemption_attempts_total 1\n"), "{text}");
         assert_eq!(metrics.resets(), 1);
-        metrics.scheduling_attempt(AttemptResult::Error, "p", Duration::ZERO, None);
+        metrics
+            .attempts()
+            .ended(AttemptResult::Error, "p", Duration::ZERO, None);
         let text = metrics.text().unwrap();
         let line = r#"scheduler_schedule_attempts_total{profile="p",result="error"} 1"#;
         assert!(text.lines().any(|found| found == line), "{text}");
@@ -529,7 +392,9 @@ mod tests {
         };
         let metrics = Metrics::with(&policy);
         for profile in ["known", "other", "third"] {
-            metrics.scheduling_attempt(AttemptResult::Scheduled, profile, Duration::ZERO, None);
+            metrics
+                .attempts()
+                .ended(AttemptResult::Scheduled, profile, Duration::ZERO, None);
         }
         metrics.cache_size(1, 1, 1);
         let text = metrics.text().unwrap();

@@ -48,7 +48,7 @@ impl Collector for ProcessMetrics {
         let network = network();
         let descriptors = fs::read_dir("/proc/self/fd").map(Iterator::count).ok();
         counter(&mut encoder, CPU, stat.as_ref().map(Stat::cpu_seconds))?;
-        gauge(&mut encoder, MAX_FDS, limit(Resource::Nofile))?;
+        gauge(&mut encoder, MAX_FDS, Some(limit(Resource::Nofile)))?;
         counter(&mut encoder, RECEIVED, network.map(|(received, _)| received))?;
         counter(&mut encoder, SENT, network.map(|(_, sent)| sent))?;
         // The one that lists them is open, too.
@@ -60,7 +60,7 @@ impl Collector for ProcessMetrics {
         gauge(&mut encoder, RESIDENT, stat.as_ref().map(Stat::resident_bytes))?;
         gauge(&mut encoder, START, stat.as_ref().and_then(Stat::start_time))?;
         gauge(&mut encoder, VIRTUAL, stat.as_ref().map(|stat| stat.virtual_bytes))?;
-        gauge(&mut encoder, VIRTUAL_MAX, limit(Resource::As))
+        gauge(&mut encoder, VIRTUAL_MAX, Some(limit(Resource::As)))
     }
 }
 
@@ -141,8 +141,8 @@ fn ip_octets(text: &str) -> Option<(f64, f64)> {
 }
 
 /// As client libraries in Go show it: no limit is the greatest number there is.
-fn limit(resource: Resource) -> Option<f64> {
-    Some(whole(getrlimit(resource).current.unwrap_or(u64::MAX)))
+fn limit(resource: Resource) -> f64 {
+    whole(getrlimit(resource).current.unwrap_or(u64::MAX))
 }
 
 fn number(count: usize) -> f64 {

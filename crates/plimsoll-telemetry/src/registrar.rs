@@ -72,7 +72,7 @@ impl<M: EncodeMetric + TypedMetric + Clone + fmt::Debug + Send + Sync + 'static>
 /// does not want.
 pub(crate) struct Registrar<'a> {
     policy: &'a MetricsPolicy,
-    families: BTreeMap<&'static str, Box<dyn FnOnce(&mut Registry)>>,
+    families: BTreeMap<&'static str, Show>,
     collectors: Vec<Box<dyn Collector>>,
     forgetting: Vec<Forget>,
     registered: BTreeMap<Stability, i64>,
@@ -80,6 +80,7 @@ pub(crate) struct Registrar<'a> {
     unexpected: Counter,
 }
 
+type Show = Box<dyn FnOnce(&mut Registry)>;
 type Forget = Box<dyn Fn() + Send + Sync>;
 
 impl<'a> Registrar<'a> {

@@ -121,7 +121,7 @@ impl SchedulingCycleState {
             }
             Notice::PermitWaitEnded { pod, code, waited } => {
                 tracing::debug!(pod = %pod.name, %code, "Pod waits on permit no longer");
-                self.metrics.permit_wait(code.as_str(), waited, None);
+                self.metrics.attempts().permit_wait(code.as_str(), waited, None);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
             Notice::Activate { pods } => {

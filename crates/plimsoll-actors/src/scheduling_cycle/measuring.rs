@@ -68,7 +68,7 @@ impl CycleMetrics {
     /// An attempt at a pod of this profile ended like this.
     pub(super) fn attempts(&mut self, metrics: &Metrics, profile: &str, result: AttemptResult) -> &Attempts {
         let handles = self.of_profile(metrics, profile);
-        let made = || metrics.attempts_of(&handles.name, result);
+        let made = || metrics.attempts().of(&handles.name, result);
         handles.attempts.entry(result).or_insert_with(made)
     }
 
