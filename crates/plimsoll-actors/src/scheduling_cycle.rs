@@ -5,6 +5,7 @@
 
 mod auditing;
 mod claim_messages;
+mod measuring;
 mod message;
 mod outcome_report;
 mod panic_budget;
@@ -30,6 +31,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::measuring::CycleMetrics;
 pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
 pub(crate) use self::panic_budget::TooManyPanics;
@@ -106,6 +108,7 @@ pub struct SchedulingCycleState {
     before_begin: Option<Vec<Notice>>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    measured: CycleMetrics,
     alarm: Alarm,
     /// A pod that was handed out ahead of the changes that the queue had seen.
     waiting: Option<Attempt>,
@@ -243,6 +246,9 @@ impl SchedulingCycleState {
             }
             Ok(Step::Done(outcome)) => {
                 if let Some(popped) = self.current.take() {
+                    let measured = (self.engine.timeline(), self.engine.evaluations());
+                    let profile = &popped.pod.spec.scheduler_name;
+                    self.measured.cycle_ended(&self.metrics, profile, measured, None);
                     self.conclude(popped, outcome, now);
                 }
                 if self.awaited.is_none() {
@@ -321,6 +327,7 @@ impl SchedulingCycleState {
         }
         let size = self.engine.cache_size();
         self.metrics.cache_size(size.nodes, size.pods, size.assumed_pods);
+        self.metrics.framework().binding(self.asked.len());
         let deadlines = [
             self.engine.next_deadline(),
             self.status_writes.next_deadline(),
@@ -332,8 +339,9 @@ impl SchedulingCycleState {
 
     fn observe_attempt(&mut self, pod: &Pod, result: AttemptResult, now: Moment) -> Option<Attempted> {
         let attempted = self.attempted.remove(&pod.uid)?;
-        self.metrics
-            .scheduling_attempt(result, &attempted.profile, now.since(attempted.begun));
+        self.measured
+            .attempts(&self.metrics, &attempted.profile, result)
+            .ended(now.since(attempted.begun), None);
         Some(attempted)
     }
 }
@@ -369,6 +377,7 @@ impl Actor for SchedulingCycle {
             before_begin: Some(Vec::new()),
             clock: arguments.clock,
             metrics: arguments.metrics,
+            measured: CycleMetrics::default(),
             alarm: Alarm::default(),
             waiting: None,
             current: None,

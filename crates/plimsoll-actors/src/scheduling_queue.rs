@@ -13,6 +13,7 @@ use plimsoll_queue::{Outcome, PoppedPod, Release, SchedulingQueue as Queue};
 use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use self::measuring::QueueHandles;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditMarker, Restatements};
@@ -152,6 +153,7 @@ pub struct SchedulingQueueState {
     cycle: Mailbox<CycleMessage>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    measured: QueueHandles,
     alarm: Alarm,
     /// Until the first pod may be tried.
     hand_over: Option<HandOver>,
@@ -213,6 +215,7 @@ impl Actor for SchedulingQueue {
             cycle: arguments.cycle,
             clock: arguments.clock,
             metrics: arguments.metrics,
+            measured: QueueHandles::default(),
             alarm: Alarm::default(),
             hand_over: Some(arguments.hand_over),
             begun: false,

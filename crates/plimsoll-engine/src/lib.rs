@@ -11,6 +11,7 @@
 //!   where it is, or it is known that the pod is not there. An unknown outcome of a bind frees nothing.
 
 mod claim;
+mod claim_timing;
 mod cycle;
 mod diagnosis;
 mod engine;
@@ -26,6 +27,7 @@ mod preemption;
 mod record;
 mod report;
 mod sampling;
+mod timeline;
 mod trial;
 mod waits;
 
@@ -37,4 +39,5 @@ pub use outcome::{DropReason, Outcome, Placement, Step};
 pub use plimsoll_framework::Nomination;
 pub use preemption::{Candidate, PreemptionPlan, Removal, Victim};
 pub use report::{ConditionReport, StatusReport, TransitionTime, event_note, status_report};
+pub use timeline::{ClaimTimeline, Evaluations, PluginRun, PointRun, Timeline};
 pub use trial::{NodeTrial, PluginScores, PreemptionTrial, Trial};

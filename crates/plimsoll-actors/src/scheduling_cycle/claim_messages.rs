@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use plimsoll_client::{BindReply, PatchReply, PodRead, VolumeReply};
-use plimsoll_engine::{Claim, ClaimId, ClaimState, Notice};
+use plimsoll_engine::{Claim, ClaimId, ClaimState, ClaimTimeline, Notice};
 use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventObjects, EventResource, Extender};
 use plimsoll_model::storage::VolumeWritten;
 use plimsoll_model::{Moment, Pod, Uid};
@@ -88,8 +88,10 @@ impl SchedulingCycleState {
                 node,
                 evaluated_nodes,
                 feasible_nodes,
+                timeline,
                 ..
             } => {
+                self.measure_claim(&pod, &timeline);
                 self.settle(&pod, QueueOutcome::Placed);
                 self.report_bound(&pod, &node, evaluated_nodes, feasible_nodes, now);
             }
@@ -99,7 +101,14 @@ impl SchedulingCycleState {
                 self.attempted.remove(&pod.uid);
                 self.settle(&pod, QueueOutcome::Placed);
             }
-            Notice::BindFailed { pod, node, failure, .. } => {
+            Notice::BindFailed {
+                pod,
+                node,
+                failure,
+                timeline,
+                ..
+            } => {
+                self.measure_claim(&pod, &timeline);
                 tracing::info!(pod = %pod.name, %node, error = failure.message, "Failed to bind pod");
                 self.fail_after_choice(&pod, failure, now);
             }
@@ -112,7 +121,7 @@ impl SchedulingCycleState {
             }
             Notice::PermitWaitEnded { pod, code, waited } => {
                 tracing::debug!(pod = %pod.name, %code, "Pod waits on permit no longer");
-                self.metrics.permit_wait(code.as_str(), waited);
+                self.metrics.attempts().permit_wait(code.as_str(), waited, None);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
             Notice::Activate { pods } => {
@@ -120,6 +129,11 @@ impl SchedulingCycleState {
             }
             Notice::Released { pod, node } => self.tell_of_room(&pod, node),
         }
+    }
+
+    fn measure_claim(&mut self, pod: &Pod, timeline: &ClaimTimeline) {
+        let profile = &pod.spec.scheduler_name;
+        self.measured.claim_ended(&self.metrics, profile, timeline, None);
     }
 
     fn send_binding(&mut self, claim: ClaimId, uid: &Uid, job: WriteJob, now: Moment) {

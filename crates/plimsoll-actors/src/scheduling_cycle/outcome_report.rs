@@ -21,7 +21,7 @@ impl SchedulingCycleState {
     pub(super) fn conclude(&mut self, popped: PoppedPod, outcome: Outcome, now: Moment) {
         let pod = &popped.pod;
         if let Some(attempted) = self.attempted.get(&pod.uid) {
-            self.metrics.scheduling_algorithm(now.since(attempted.begun));
+            self.metrics.attempts().node_sought(now.since(attempted.begun), None);
         }
         match outcome {
             Outcome::Placed(placement) => {
@@ -143,7 +143,8 @@ impl SchedulingCycleState {
         if let Some(attempted) = self.observe_attempt(pod, AttemptResult::Scheduled, now) {
             let since_first = attempted.initial_attempt.map(|first| now.since(first));
             self.metrics
-                .pod_scheduled(attempted.attempts, since_first, attempted.flushed);
+                .attempts()
+                .pod_scheduled(attempted.attempts, since_first, attempted.flushed, None);
         }
     }
 
