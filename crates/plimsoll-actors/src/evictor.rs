@@ -25,7 +25,8 @@ use self::preemptions::{Ending, Over, Preemptions, Said};
 use crate::alarm::Alarm;
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
-use crate::event_recorder::{PodEvent, RecorderMessage};
+use crate::event_recorder::{PodEvent, RecorderMessage, report};
+use crate::log_subject::trace_of;
 use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
@@ -198,12 +199,10 @@ impl EvictorState {
         tracing::info!(preemptor = %preemptor.name, victim = %victim.name, %node, "Preemptor Pod preempted victim Pod");
         let suffix = if in_memory { " (in kube-scheduler memory)." } else { "" };
         let text = format!("Preempted by pod {} on node {node}{suffix}", preemptor.uid);
-        let wall = self.parts.clock.wall();
-        let event = PodEvent::about(victim, EventType::Normal, "Preempted", "Preempting", text, wall);
-        self.parts.recorder.tell(RecorderMessage::Pod {
-            event: Box::new(event.because_of(preemptor)),
-            trace: TraceContext::of(&victim.uid),
-            token: Arc::clone(&self.parts.token),
+        let parts = &self.parts;
+        report(&parts.recorder, &parts.metrics, (trace_of(victim), &parts.token), || {
+            let wall = parts.clock.wall();
+            PodEvent::about(victim, EventType::Normal, "Preempted", "Preempting", text, wall).because_of(preemptor)
         });
     }
 

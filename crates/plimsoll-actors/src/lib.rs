@@ -29,6 +29,7 @@ pub mod evictor;
 pub mod hand_over;
 pub mod http_server;
 pub mod informer_cache;
+mod log_subject;
 pub mod mailbox;
 pub mod permits;
 pub mod scheduling_cycle;

@@ -1,7 +1,5 @@
 //! How the end of an attempt is told: to the queue, to metrics, in the pod's status and as an event.
 
-use std::sync::Arc;
-
 use plimsoll_client::{ConditionPatch, EventType, NominationPatch, PodStatusPatch};
 use plimsoll_engine::{
     Diagnosis, DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note,
@@ -12,9 +10,9 @@ use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod, SET_ASIDE_MESSAGE};
 use plimsoll_telemetry::AttemptResult;
 
 use super::SchedulingCycleState;
-use crate::event_recorder::{PodEvent, RecorderMessage};
+use crate::event_recorder::{PodEvent, report};
+use crate::log_subject::trace_of;
 use crate::scheduling_queue::QueueMessage;
-use crate::trace_context::TraceContext;
 
 impl SchedulingCycleState {
     /// The cycle of a pod is over.
@@ -217,11 +215,9 @@ impl SchedulingCycleState {
     }
 
     fn tell_user(&self, pod: &Pod, event_type: EventType, reason: &'static str, action: &'static str, note: String) {
-        let event = PodEvent::about(pod, event_type, reason, action, note, self.clock.wall());
-        self.recorder.tell(RecorderMessage::Pod {
-            event: Box::new(event),
-            trace: TraceContext::of(&pod.uid),
-            token: Arc::clone(&self.token),
+        let of = (trace_of(pod), &self.token);
+        report(&self.recorder, &self.metrics, of, || {
+            PodEvent::about(pod, event_type, reason, action, note, self.clock.wall())
         });
     }
 }
