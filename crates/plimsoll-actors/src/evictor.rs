@@ -16,6 +16,7 @@ use plimsoll_engine::PreemptionPlan;
 use plimsoll_model::{Moment, Pod, Timestamp, Uid};
 use plimsoll_queue::Release;
 use plimsoll_telemetry::Metrics;
+use plimsoll_telemetry::logs::V2;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -151,7 +152,8 @@ impl EvictorState {
     fn begin(&mut self, (plan, number): (&PreemptionPlan, u64), rejected: &[Uid], now: Moment, said: &mut Vec<Said>) {
         let how = if plan.asynchronous { " asynchronously" } else { "" };
         tracing::info!(
-            preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(), rejected = rejected.len(),
+            name: V2, preemptor = %plan.preemptor.name, node = %plan.node, numVictims = plan.victims.len(),
+            numVictimsToDelete = plan.victims.len().saturating_sub(rejected.len()), trace_id = %trace_of(&plan.preemptor),
             "Start the preemption{how}"
         );
         self.numbers.begin(&plan.preemptor.uid, number);
@@ -196,22 +198,28 @@ impl EvictorState {
     }
 
     fn tell_of_victim(&self, victim: &Arc<Pod>, preemptor: &Arc<Pod>, node: &str, in_memory: bool) {
-        tracing::info!(preemptor = %preemptor.name, victim = %victim.name, %node, "Preemptor Pod preempted victim Pod");
+        tracing::info!(
+            name: V2, preemptor = %preemptor.name, victim = %victim.name, %node, trace_id = %trace_of(preemptor),
+            "Preemptor Pod preempted victim Pod"
+        );
         let suffix = if in_memory { " (in kube-scheduler memory)." } else { "" };
         let text = format!("Preempted by pod {} on node {node}{suffix}", preemptor.uid);
         let parts = &self.parts;
-        report(&parts.recorder, &parts.metrics, (trace_of(victim), &parts.token), || {
-            let wall = parts.clock.wall();
-            PodEvent::about(victim, EventType::Normal, "Preempted", "Preempting", text, wall).because_of(preemptor)
-        });
+        report(
+            &parts.recorder,
+            &parts.metrics,
+            (trace_of(victim), &parts.token),
+            || {
+                let wall = parts.clock.wall();
+                PodEvent::about(victim, EventType::Normal, "Preempted", "Preempting", text, wall).because_of(preemptor)
+            },
+        );
     }
 
     fn count_execution(&self, preemptor: &Uid, succeeded: bool, took: Duration) {
         let result = if succeeded { "success" } else { "error" };
         tracing::info!(
-            preemptor = preemptor.as_str(),
-            result,
-            "Async Preemption finished completely"
+            name: V2, preemptor = preemptor.as_str(), result, "Async Preemption finished completely"
         );
         self.parts.metrics.preemption().executed(succeeded, took);
     }
@@ -326,7 +334,8 @@ impl Actor for Evictor {
                 .in_scope(|| state.begin((&plan, number), &rejected, now, &mut said)),
             EvictorMessage::Adopt { plan, number } => {
                 tracing::info!(
-                    preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(),
+                    name: V2, preemptor = %plan.preemptor.name, node = %plan.node, numVictims = plan.victims.len(),
+                    trace_id = %trace_of(&plan.preemptor),
                     "An earlier leader has begun the preemption; waiting for its victims"
                 );
                 state.numbers.begin(&plan.preemptor.uid, number);

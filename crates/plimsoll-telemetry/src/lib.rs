@@ -1,4 +1,5 @@
-//! Prometheus metrics under kube-scheduler's names, and the HTTPS server for them and for health checks.
+//! What Plimsoll tells about itself: Prometheus metrics under kube-scheduler's names, the HTTPS server for them and for health
+//! checks, and the log.
 
 mod audit_metrics;
 mod buckets;
@@ -6,6 +7,7 @@ mod config_metrics;
 mod election_metrics;
 mod hand_over_metrics;
 mod health;
+pub mod logs;
 mod mailbox_depths;
 mod metrics;
 mod preemption_metrics;
