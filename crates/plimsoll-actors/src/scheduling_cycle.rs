@@ -6,6 +6,7 @@
 mod auditing;
 mod claim_messages;
 mod explaining;
+mod measuring;
 mod message;
 mod outcome_report;
 mod panic_budget;
@@ -27,6 +28,7 @@ use plimsoll_framework::{Effect, EffectReply};
 use plimsoll_model::guard::{Guard, holds};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{PoppedPod, Release};
+use plimsoll_telemetry::logs::V3;
 use plimsoll_telemetry::{AttemptResult, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +36,7 @@ use tokio_util::task::TaskTracker;
 
 use self::explaining::Asking;
 pub use self::explaining::CycleAccount;
+use self::measuring::CycleMetrics;
 pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
 pub(crate) use self::panic_budget::TooManyPanics;
@@ -52,6 +55,7 @@ use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
 use crate::hand_over::HandOver;
 use crate::informer_cache::{Changes, Credit};
+use crate::log_subject::trace_of;
 use crate::mailbox::{Mailbox, Reply};
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
@@ -112,6 +116,7 @@ pub struct SchedulingCycleState {
     before_begin: Option<Vec<Notice>>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    measured: CycleMetrics,
     alarm: Alarm,
     /// A pod that was handed out ahead of the changes that the queue had seen.
     waiting: Option<Attempt>,
@@ -222,7 +227,7 @@ impl SchedulingCycleState {
         }
         let pod = Arc::clone(&popped.pod);
         self.status_writes.handed_out(&pod);
-        tracing::debug!(pod = %pod.name, "Attempting to schedule pod");
+        tracing::debug!(name: V3, pod = %pod.name, trace_id = %trace_of(&pod), "Attempting to schedule pod");
         self.attempted.insert(
             pod.uid.clone(),
             Attempted {
@@ -254,6 +259,9 @@ impl SchedulingCycleState {
             }
             Ok(Step::Done(outcome)) => {
                 if let Some(popped) = self.current.take() {
+                    let measured = (self.engine.timeline(), self.engine.evaluations());
+                    let profile = &popped.pod.spec.scheduler_name;
+                    self.measured.cycle_ended(&self.metrics, profile, measured, None);
                     self.conclude(popped, outcome, now);
                 }
                 if self.awaited.is_none() {
@@ -266,7 +274,10 @@ impl SchedulingCycleState {
                 self.engine.abandon();
                 self.engine.rebuild(now, &mut notices);
                 if let Some(popped) = self.current.take() {
-                    tracing::error!(pod = %popped.pod.name, panic = text, "Deciding the pod panicked; it is set aside");
+                    tracing::error!(
+                        pod = %popped.pod.name, panic = text, trace_id = %trace_of(&popped.pod),
+                        "Deciding the pod panicked; it is set aside"
+                    );
                     self.set_aside(&popped, &text, now);
                 }
                 self.panics.spend(now)?;
@@ -333,6 +344,7 @@ impl SchedulingCycleState {
         self.answer_asking(now);
         let size = self.engine.cache_size();
         self.metrics.cache_size(size.nodes, size.pods, size.assumed_pods);
+        self.metrics.framework().binding(self.asked.len());
         let deadlines = [
             self.engine.next_deadline(),
             self.status_writes.next_deadline(),
@@ -344,8 +356,9 @@ impl SchedulingCycleState {
 
     fn observe_attempt(&mut self, pod: &Pod, result: AttemptResult, now: Moment) -> Option<Attempted> {
         let attempted = self.attempted.remove(&pod.uid)?;
-        self.metrics
-            .scheduling_attempt(result, &attempted.profile, now.since(attempted.begun));
+        self.measured
+            .attempts(&self.metrics, &attempted.profile, result)
+            .ended(now.since(attempted.begun), None);
         Some(attempted)
     }
 }
@@ -381,6 +394,7 @@ impl Actor for SchedulingCycle {
             before_begin: Some(Vec::new()),
             clock: arguments.clock,
             metrics: arguments.metrics,
+            measured: CycleMetrics::default(),
             alarm: Alarm::default(),
             waiting: None,
             current: None,

@@ -1,6 +1,7 @@
 //! `SchedulingQueue`: moves messages around the queue's state machine; every rule is in `plimsoll-queue`.
 
 mod auditing;
+mod change_lines;
 mod measuring;
 
 use std::collections::BTreeMap;
@@ -10,9 +11,11 @@ use plimsoll_client::Clock;
 use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{Account, Outcome, PoppedPod, Release, SchedulingQueue as Queue};
+use plimsoll_telemetry::logs::V2;
 use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use self::measuring::QueueHandles;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditMarker, Restatements};
@@ -156,6 +159,7 @@ pub struct SchedulingQueueState {
     cycle: Mailbox<CycleMessage>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    measured: QueueHandles,
     alarm: Alarm,
     /// Until the first pod may be tried.
     hand_over: Option<HandOver>,
@@ -170,6 +174,7 @@ pub struct SchedulingQueueState {
 
 impl Drop for SchedulingQueueState {
     fn drop(&mut self) {
+        tracing::info!(name: V2, "Scheduling queue is closed");
         self.metrics.queue().emptied();
     }
 }
@@ -192,8 +197,17 @@ impl SchedulingQueueState {
     }
 
     fn settle(&mut self, uid: Uid, outcome: Outcome, now: Moment) {
+        let plugins = match &outcome {
+            Outcome::Rejected { plugins, .. } if tracing::enabled!(tracing::Level::DEBUG) => plugins.join(","),
+            _ => String::new(),
+        };
         if let Err(error) = self.queue.settle(&uid, outcome, now) {
             tracing::error!(%uid, %error, "Pod could not be taken back into the queue");
+        }
+        if let Some(pod) = self.queue.pod(&uid)
+            && let Some(place) = self.queue.place_of(&uid)
+        {
+            change_lines::tell_of_return(pod, place, &plugins);
         }
         if let Some(settled) = &mut self.settled {
             settled.push(uid);
@@ -217,6 +231,7 @@ impl Actor for SchedulingQueue {
             cycle: arguments.cycle,
             clock: arguments.clock,
             metrics: arguments.metrics,
+            measured: QueueHandles::default(),
             alarm: Alarm::default(),
             hand_over: Some(arguments.hand_over),
             begun: false,

@@ -13,6 +13,7 @@ use plimsoll_client::{Connections, EventType, TermToken};
 use plimsoll_config::SchedulerConfig;
 use plimsoll_framework::Profile;
 use plimsoll_model::Moment;
+use plimsoll_telemetry::logs::V3;
 use plimsoll_telemetry::{Document, Metrics};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
@@ -511,7 +512,7 @@ impl Actor for Supervisor {
         state.mailbox.depth().taken();
         match message {
             SupervisorMessage::Synced => {
-                tracing::info!("Handlers synced");
+                tracing::debug!(name: V3, "Handlers synced");
                 state.warm.elector.tell(ElectorMessage::Begin);
             }
             SupervisorMessage::TermBegan(token) => Box::pin(state.begin_term(&myself, token)).await?,

@@ -16,6 +16,7 @@ mod event_writer;
 mod fence;
 mod lease;
 mod lease_candidate;
+mod measured;
 mod pulse;
 mod rate_limit;
 mod removal;
@@ -34,7 +35,7 @@ pub use barrier::{Account, BarrierError, consistent_account, consistent_version,
 pub use clock::{Clock, SystemClock, VirtualClock, micros_text, seconds_text};
 pub use config_map::read_config_map;
 pub use connect::{Access, ConnectError, Connections, connect, load_config, separate};
-pub use event_writer::{EventRecord, EventReply, EventSeries, EventType, EventWriter, ObjectReference};
+pub use event_writer::{EventCount, EventRecord, EventReply, EventSeries, EventType, EventWriter, ObjectReference};
 pub use fence::{Fence, FenceClosed, Fenced, FencedBody, fenced};
 pub use lease::{LEADER_ADDRESS, LEADER_ADDRESS_OF, LeaseClient, LeaseRecord, LeaseReply, StoredLease};
 pub use lease_candidate::{CandidateReply, LeaseCandidateClient, StoredCandidate};

@@ -3,8 +3,8 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use plimsoll_framework::{
-    Code, CycleContext, CycleState, Effect, EffectReply, Extender, PreFilterOutcome, Restriction, Status, Verdict,
-    Verdicts,
+    Code, CycleContext, CycleState, Effect, EffectReply, Extender, ExtensionPoint, PreFilterOutcome, Restriction,
+    Status, Verdict, Verdicts,
 };
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::{Moment, Pod, Seq};
@@ -12,6 +12,7 @@ use plimsoll_model::{Moment, Pod, Seq};
 use crate::nominations::Contender;
 use crate::plan::Plan;
 use crate::rejection::Share;
+use crate::timeline::Timing;
 pub(crate) use dry_run::LiveFilters;
 use extending::Extending;
 pub(crate) use post_filtering::PostFiltering;
@@ -84,6 +85,7 @@ pub(crate) struct Cycle {
     scoring: scoring::Buffers,
     extending: Extending,
     pub(crate) post_filtering: PostFiltering,
+    pub(crate) timing: Timing,
 }
 
 impl Cycle {
@@ -109,6 +111,7 @@ impl Cycle {
             scoring: scoring::Buffers::default(),
             extending: Extending::default(),
             post_filtering: PostFiltering::default(),
+            timing: Timing::default(),
         }
     }
 
@@ -149,8 +152,14 @@ impl Cycle {
         self.skip_filter.resize(filters, false);
         let mut rejection = None;
         let mut absent_in_common = Vec::new();
-        for (plugin, filters) in plan.profile.pre_filter.iter().zip(&plan.filters_of) {
-            match plugin.pre_filter(context, &mut self.state) {
+        for (number, (plugin, filters)) in plan.profile.pre_filter.iter().zip(&plan.filters_of).enumerate() {
+            self.timing.count_pre_filter(number);
+            let begun = self.timing.plugin_begins();
+            let outcome = plugin.pre_filter(context, &mut self.state);
+            let code = code_of(&outcome);
+            self.timing
+                .plugin_ended(begun, plugin.name(), ExtensionPoint::PreFilter, code, 0);
+            match outcome {
                 PreFilterOutcome::Continue => {}
                 PreFilterOutcome::Skip => {
                     for filter in filters {
@@ -239,7 +248,9 @@ impl Cycle {
             self.verdicts.reject(*node, *verdict);
         }
         let mut verdicts = std::mem::take(&mut self.verdicts);
+        self.timing.main_pass(true);
         let result = self.run_filters(0..self.plan.profile.filter.len(), &mut verdicts, columns, now);
+        self.timing.main_pass(false);
         self.verdicts = verdicts;
         result
     }
@@ -258,17 +269,28 @@ impl Cycle {
             now,
         };
         for number in filters {
-            if verdicts.feasible().is_empty() {
+            let nodes = verdicts.feasible().len();
+            if nodes == 0 {
                 break;
             }
             if self.skip_filter[number] {
                 continue;
             }
+            self.timing.count_filter(number, nodes);
             let plugin = &self.plan.profile.filter[number];
-            let number = u8::try_from(number).unwrap_or(u8::MAX);
-            plugin
-                .filter(context, &self.state, &mut verdicts.pass(number))
-                .map_err(|error| format!("running {:?} filter plugin: {error}", plugin.name()))?;
+            let begun = self.timing.filter_begins();
+            let pass = u8::try_from(number).unwrap_or(u8::MAX);
+            let filtered = plugin.filter(context, &self.state, &mut verdicts.pass(pass));
+            if begun.is_some() {
+                let code = match &filtered {
+                    Err(_) => Code::Error,
+                    Ok(()) if verdicts.feasible().is_empty() => Code::Unschedulable,
+                    Ok(()) => Code::Success,
+                };
+                self.timing
+                    .plugin_ended(begun, plugin.name(), ExtensionPoint::Filter, code, nodes);
+            }
+            filtered.map_err(|error| format!("running {:?} filter plugin: {error}", plugin.name()))?;
         }
         Ok(())
     }
@@ -284,6 +306,8 @@ impl Cycle {
             columns,
             now,
         };
+        let number = self.plan.profile.filter.len() + position;
+        self.timing.count_filter(number, self.verdicts.feasible().len());
         let request = plugin.request(context, &mut self.state, self.verdicts.feasible())?;
         Some(Effect {
             plugin: plugin.name(),
@@ -311,5 +335,13 @@ impl Cycle {
         plugin
             .apply(context, &mut self.state, reply, &mut self.verdicts.pass(number))
             .map_err(|error| format!("running {:?} filter plugin: {error}", plugin.name()))
+    }
+}
+
+fn code_of(outcome: &PreFilterOutcome) -> Code {
+    match outcome {
+        PreFilterOutcome::Continue | PreFilterOutcome::Restrict(_) => Code::Success,
+        PreFilterOutcome::Skip => Code::Skip,
+        PreFilterOutcome::Stop(status) => status.code,
     }
 }

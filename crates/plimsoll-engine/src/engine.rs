@@ -2,7 +2,9 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use plimsoll_framework::{EffectReply, Extender, PermitVerdict, PreBindInput, Profile, WaitingPods};
+use plimsoll_framework::{
+    EffectReply, Extender, NoStopwatch, PermitVerdict, PreBindInput, Profile, Sampler, Stopwatch, WaitingPods,
+};
 use plimsoll_model::columns::Columns;
 use plimsoll_model::storage::VolumeWritten;
 use plimsoll_model::{Change, Delta, Moment, Node, Pod, Seq, Uid};
@@ -19,7 +21,7 @@ use crate::plan::Plans;
 use crate::preemption::Memory;
 use crate::record::Records;
 use crate::waits::Waits;
-use crate::{Claim, ClaimId, ClaimInput, DropReason, Notice, Outcome, Step};
+use crate::{Claim, ClaimId, ClaimInput, DropReason, Evaluations, Notice, Outcome, Step, Timeline};
 
 mod adopting;
 mod attempt;
@@ -37,6 +39,7 @@ mod reservations;
 mod sampling;
 mod settling;
 mod standing;
+mod timing;
 mod trial;
 
 /// One scheduling cycle at a time, and every claim; see the crate's docs.
@@ -70,13 +73,20 @@ pub struct Engine {
     /// What plugins have said of these from inside, and nobody has acted on yet.
     verdicts: VecDeque<PermitVerdict>,
     over: bool,
+    watch: Arc<dyn Stopwatch>,
+    sampler: Sampler,
+    /// The next attempt times its plugins, whether it is sampled or not.
+    detail_next: bool,
+    /// Of the attempt that ended last.
+    timeline: Timeline,
+    evaluations: Evaluations,
 }
 
 /// What a waiting cycle must not see yet.
 enum Held {
     Change(Change),
     Recount(Uid),
-    Notice(Notice),
+    Notice(Box<Notice>),
     Step(ClaimId, PreBindInput),
     Plans(Plans, Seq),
 }
@@ -114,6 +124,11 @@ impl Engine {
             waiting: WaitingPods::new(),
             verdicts: VecDeque::new(),
             over: false,
+            watch: Arc::new(NoStopwatch),
+            sampler: Sampler::default(),
+            detail_next: false,
+            timeline: Timeline::default(),
+            evaluations: Evaluations::default(),
         }
     }
 
@@ -161,6 +176,7 @@ impl Engine {
     pub fn abandon(&mut self) {
         self.cycle = None;
         self.spare = None;
+        self.forget_times();
         if let Some(id) = self.tentative.take() {
             self.withdraw(id);
         }
@@ -223,7 +239,7 @@ impl Engine {
         self.tentative = None;
         for mut record in self.records.take_all() {
             if !record.claim.is_bound() && !record.claim.is_moved() {
-                unreserve(&mut record, &mut self.verdicts);
+                unreserve(&mut record, &mut self.verdicts, self.watch.as_ref());
             }
         }
         self.waits = Waits::default();
@@ -274,7 +290,7 @@ impl Engine {
             match held {
                 Held::Change(change) => self.absorb(&change, now, out),
                 Held::Recount(uid) => self.ledger.recount(&uid),
-                Held::Notice(notice) => out.push(notice),
+                Held::Notice(notice) => out.push(*notice),
                 Held::Step(id, input) => self.step_held(id, input, now, out),
                 Held::Plans(plans, seq) => self.switch(plans, seq, out),
             }

@@ -11,6 +11,7 @@
 //!   where it is, or it is known that the pod is not there. An unknown outcome of a bind frees nothing.
 
 mod claim;
+mod claim_timing;
 mod cycle;
 mod diagnosis;
 mod engine;
@@ -29,6 +30,7 @@ mod rejection;
 mod report;
 mod sampling;
 mod standing;
+mod timeline;
 mod trial;
 mod waits;
 
@@ -43,4 +45,5 @@ pub use prospect::{Lack, NearNode, Prospect};
 pub use rejection::Rejection;
 pub use report::{ConditionReport, StatusReport, TransitionTime, event_note, status_report};
 pub use standing::{Awaits, PreBinding, Standing};
+pub use timeline::{ClaimTimeline, Evaluations, PluginRun, PointRun, Timeline};
 pub use trial::{NodeTrial, PluginScores, PreemptionTrial, Trial};

@@ -6,7 +6,7 @@ use plimsoll_framework::{Code, Effect, Extender, VolumeStage};
 use plimsoll_model::storage::VolumeWrite;
 use plimsoll_model::{Moment, Pod, Uid};
 
-use crate::{ClaimId, Failure};
+use crate::{ClaimId, ClaimTimeline, Failure};
 
 /// What the engine wants done or known, besides the outcome of a cycle. Handled after the [`Step`](crate::Step) of the
 /// same call, in order.
@@ -103,6 +103,8 @@ pub enum Notice {
         begun_at: Moment,
         /// When the node was chosen.
         assumed_at: Moment,
+        /// What came after that, and how long it took.
+        timeline: ClaimTimeline,
     },
     /// A read or the watch showed that somebody else bound the pod. It is not to be tried again; after a read the claim
     /// stands on the other node until the watch shows it. Said once.
@@ -124,6 +126,8 @@ pub enum Notice {
         node: CompactString,
         /// Why.
         failure: Failure,
+        /// What was done since the node was chosen, and how long it took.
+        timeline: ClaimTimeline,
     },
     /// The pod is gone or going without a node; nothing is to be done for it.
     PodGone {

@@ -5,6 +5,7 @@ use plimsoll_framework::{CycleState, Extender, PermitWait, PreBind};
 use plimsoll_model::{Moment, Seq};
 use smallvec::SmallVec;
 
+use crate::claim_timing::ClaimTiming;
 use crate::plan::Plan;
 use crate::{Claim, ClaimId};
 
@@ -27,6 +28,7 @@ pub(crate) struct Record {
     pub(crate) begun_at: Moment,
     pub(crate) assumed_at: Moment,
     pub(crate) judged_at: Seq,
+    pub(crate) timing: ClaimTiming,
     alarm: Option<Moment>,
 }
 
@@ -47,6 +49,7 @@ impl Record {
             begun_at: Moment::ZERO,
             assumed_at: Moment::ZERO,
             judged_at: Seq::ZERO,
+            timing: ClaimTiming::default(),
             alarm: None,
         }
     }
@@ -55,6 +58,11 @@ impl Record {
     pub(crate) fn pre_bind_plugin(&self) -> Option<&Arc<dyn PreBind>> {
         let at = self.next_pre_bind.checked_sub(1)?;
         self.plan.profile.pre_bind.get(at)
+    }
+
+    /// The bind plugin that binds, if one has said so.
+    pub(crate) fn bind_plugin(&self) -> Option<&'static str> {
+        Some(self.bind_plugin).filter(|name| !name.is_empty())
     }
 
     fn deadline(&self) -> Option<Moment> {

@@ -11,6 +11,7 @@ mod cycle_state;
 mod effect;
 mod extender;
 mod extension;
+mod extension_point;
 mod guard;
 mod object_change;
 mod per_node;
@@ -20,7 +21,9 @@ mod profile;
 mod profiles;
 mod queueing_hint;
 mod registry;
+mod sampler;
 mod status;
+mod stopwatch;
 mod verdicts;
 mod volume_stage;
 mod waiting;
@@ -40,6 +43,7 @@ pub use extension::{
     PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, Prepare, QueueOrder, QueueSort, Reasons, Reserve,
     Restriction, Score,
 };
+pub use extension_point::ExtensionPoint;
 pub use guard::guarded;
 pub use object_change::ObjectChange;
 pub use per_node::{PerNodeFilter, PerNodeRejection, PerNodeScore};
@@ -49,7 +53,9 @@ pub use profile::{Profile, ProfileError, WeightedScore};
 pub use profiles::{Membership, ProfileIndex, Profiles, ProfilesError};
 pub use queueing_hint::{EnqueueExtensions, EventObjects, PluginEvents, QueueingHint};
 pub use registry::{Construction, PluginConstructor, Registry};
+pub use sampler::Sampler;
 pub use status::{Code, Status};
+pub use stopwatch::{NoStopwatch, Stopwatch};
 pub use verdicts::{FilterPass, ReasonCode, Resolvability, Verdict, Verdicts};
 pub use volume_stage::VolumeStage;
 pub use waiting::{PermitDecision, PermitVerdict, PermitWait, WaitingPod, WaitingPods};

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use plimsoll_framework::{ClusterEvent, QueueingHint};
+use plimsoll_framework::{ClusterEvent, Code, QueueingHint};
 use plimsoll_model::{ObjectName, Pod};
 
 /// The queues that `queue_incoming_pods_total` tells apart.
@@ -40,6 +41,10 @@ pub struct QueueMetrics {
     pub hint_errors: Vec<HintError>,
     /// What came of asking.
     pub wakeups: Wakeups,
+    /// How long it took each time to ask all gates about a pod, by profile.
+    pub gates: Vec<(String, Vec<Duration>)>,
+    /// How long some of the gates took and what they said, by plugin.
+    pub gate_plugins: Vec<(&'static str, Code, Duration)>,
 }
 
 /// What came of asking plugins about events. A pod that waits longer than it has to, and one that is tried in vain, are
@@ -75,6 +80,7 @@ pub(crate) struct Tally {
     /// Of profiles whose numbers mean others by now.
     named: BTreeMap<(&'static str, String), i64>,
     pub(crate) hints: HintTally,
+    pub(crate) gates: GateTally,
     /// Pods woken by an event that the next attempt placed.
     pub(crate) useful: u64,
     /// Pods woken by an event that the next attempt rejected.
@@ -95,6 +101,7 @@ impl Tally {
         for ((plugin, profile), difference) in std::mem::take(&mut self.unschedulable) {
             *self.named.entry((plugin, profile_name(profile))).or_insert(0) += difference;
         }
+        self.gates.settle_names(profile_name);
     }
 
     pub(crate) fn take(&mut self, profile_name: impl Fn(u16) -> String) -> QueueMetrics {
@@ -107,6 +114,7 @@ impl Tally {
         let changed = std::mem::take(&mut self.named).into_iter();
         let unschedulable = changed.filter(|(_, difference)| *difference != 0).collect();
         let hints = std::mem::take(&mut self.hints);
+        let gates = std::mem::take(&mut self.gates);
         QueueMetrics {
             incoming,
             unschedulable,
@@ -117,6 +125,8 @@ impl Tally {
             },
             hints: hints.named(),
             hint_errors: hints.errors,
+            gates: gates.named.into_iter().collect(),
+            gate_plugins: gates.plugins,
         }
     }
 }
@@ -160,5 +170,30 @@ impl HintTally {
             .collect();
         named.sort_unstable();
         named
+    }
+}
+
+/// How long gates took.
+#[derive(Debug, Default)]
+pub(crate) struct GateTally {
+    runs: BTreeMap<u16, Vec<Duration>>,
+    named: BTreeMap<String, Vec<Duration>>,
+    plugins: Vec<(&'static str, Code, Duration)>,
+}
+
+impl GateTally {
+    /// All gates of a profile were asked about a pod, or those up to the first that holds it.
+    pub(crate) fn ran(&mut self, profile: u16, took: Duration) {
+        self.runs.entry(profile).or_default().push(took);
+    }
+
+    pub(crate) fn plugin_ran(&mut self, plugin: &'static str, code: Code, took: Duration) {
+        self.plugins.push((plugin, code, took));
+    }
+
+    fn settle_names(&mut self, profile_name: impl Fn(u16) -> String) {
+        for (profile, runs) in std::mem::take(&mut self.runs) {
+            self.named.entry(profile_name(profile)).or_default().extend(runs);
+        }
     }
 }

@@ -3,7 +3,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use plimsoll_framework::{ClusterEvent, EventObjects, Plugin, Profile, ProfileIndex, QueueOrder, QueueSort};
+use plimsoll_framework::{
+    ClusterEvent, EventObjects, NoStopwatch, Plugin, Profile, ProfileIndex, QueueOrder, QueueSort, Sampler, Stopwatch,
+};
 use plimsoll_model::guard::{Guard, holds};
 use plimsoll_model::{Labels, Moment, Pod, Seq, Uid};
 
@@ -104,6 +106,8 @@ pub struct SchedulingQueue {
     plugin_sets: PluginSets,
     counts: Counts,
     tally: Tally,
+    watch: Arc<dyn Stopwatch>,
+    sampler: Sampler,
 }
 
 impl SchedulingQueue {
@@ -134,9 +138,18 @@ impl SchedulingQueue {
             plugin_sets: PluginSets::new(),
             counts: Counts::default(),
             tally: Tally::default(),
+            watch: Arc::new(NoStopwatch),
+            sampler: Sampler::default(),
         };
         queue.set_profiles(profiles);
         queue
+    }
+
+    /// Takes the time of gates by this from now on; a queue without one measures nothing.
+    #[must_use]
+    pub fn timed_by(mut self, watch: Arc<dyn Stopwatch>) -> Self {
+        self.watch = watch;
+        self
     }
 
     fn set_profiles(&mut self, profiles: &[Arc<Profile>]) {
@@ -337,6 +350,11 @@ impl SchedulingQueue {
     /// Where the pod is; nothing when it is not pending.
     pub fn place_of(&self, uid: &Uid) -> Option<Place> {
         self.records[self.records.find(uid)?].place()
+    }
+
+    /// The pod as it was seen last; nothing when it is not pending.
+    pub fn pod(&self, uid: &Uid) -> Option<&Arc<Pod>> {
+        Some(&self.records[self.records.find(uid)?].pod)
     }
 
     /// How many pods are where.

@@ -1,30 +1,52 @@
-//! Prometheus metrics under kube-scheduler's names, and the HTTPS server for them and for health checks.
+//! What Plimsoll tells about itself: Prometheus metrics under kube-scheduler's names, the HTTPS server for them and for health
+//! checks, and the log.
 
+mod attempt_metrics;
 mod audit_metrics;
 mod buckets;
+mod build_metrics;
 mod config_metrics;
 mod election_metrics;
+mod exemplar;
+mod framework_metrics;
 mod hand_over_metrics;
 mod health;
+mod health_metrics;
+pub mod logs;
 mod mailbox_depths;
 mod metrics;
+mod policy;
 mod preemption_metrics;
+mod process_metrics;
 mod queue_metrics;
+mod registrar;
 mod resignation_metrics;
+mod resource_page;
+mod rest_client_metrics;
 mod serve;
 mod state_source;
+mod text;
 mod tls;
+mod vector;
 mod volume_metrics;
 
+pub use attempt_metrics::{AttemptMetrics, AttemptResult, Attempts};
 pub use audit_metrics::AuditMetrics;
+pub use build_metrics::{Build, BuildMetrics};
 pub use config_metrics::ConfigMetrics;
 pub use election_metrics::ElectionMetrics;
+pub use exemplar::{Latency, TraceId};
+pub use framework_metrics::{Evaluated, FrameworkMetrics, PluginDuration, PointDuration};
 pub use hand_over_metrics::{HandOverMetrics, HandOverStage};
 pub use health::Check;
-pub use metrics::{AttemptResult, Metrics};
+pub use health_metrics::HealthMetrics;
+pub use metrics::Metrics;
+pub use policy::MetricsPolicy;
 pub use preemption_metrics::PreemptionMetrics;
-pub use queue_metrics::{PendingPods, QueueMetrics};
+pub use queue_metrics::{EventHandling, PendingPods, QueueMetrics};
 pub use resignation_metrics::ResignationMetrics;
+pub use resource_page::{PodResource, ResourcePage};
+pub use rest_client_metrics::RestClientMetrics;
 pub use serve::{Endpoints, ServeError, Serving, serve};
 pub use state_source::{Document, StateSource};
 pub use tls::{TlsError, TlsIdentity};

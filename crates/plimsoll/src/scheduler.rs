@@ -22,9 +22,13 @@ use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
-use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, ResourceLockError, SchedulerConfig};
+use plimsoll_config::{
+    ElectionConfigError, FeatureGates, Gate, PluginRef, PluginSet, ProfileConfig, ResourceLockError, SchedulerConfig,
+    Stage,
+};
 use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
-use plimsoll_telemetry::Metrics;
+use plimsoll_telemetry::logs::V2;
+use plimsoll_telemetry::{Build, BuildMetrics, Metrics, MetricsPolicy};
 use ractor::SpawnErr;
 
 pub use self::builder::SchedulerBuilder;
@@ -35,7 +39,8 @@ use self::reload::Reloads;
 use self::signals::Signals;
 use self::watchdog::Watchdog;
 use crate::config_source::{ConfigOptions, ConfigSourceError, LoadedConfig, lower};
-use crate::logging::Logging;
+use crate::flags::GivenFlags;
+use crate::logging::{self, Logging};
 use crate::version;
 
 /// What the command line says.
@@ -52,8 +57,12 @@ pub struct Options {
     pub write_config_to: Option<PathBuf>,
     /// Where to serve health and metrics, if at all.
     pub listen: Option<Listen>,
+    /// What metrics do not show.
+    pub metrics: MetricsPolicy,
     /// What is logged; see [`crate::logging::install`].
     pub logging: Logging,
+    /// The flags themselves, for the log.
+    pub flags: GivenFlags,
     /// Stands for the host's name.
     pub host: Option<String>,
     /// Pods with this label make a plugin panic. For tests of what happens then.
@@ -75,7 +84,9 @@ impl Options {
             source: ConfigOptions::default(),
             write_config_to: None,
             listen: None,
+            metrics: MetricsPolicy::default(),
             logging: Logging::default(),
+            flags: GivenFlags::default(),
             host: None,
             test_panic_label: None,
         }
@@ -229,6 +240,15 @@ impl Scheduler {
             &self.registry,
             &config.feature_gates,
         )?;
+        for profile in &config.profiles {
+            tracing::info!(
+                name: V2, profile = profile.scheduler_name, Plugins = names(&profile.plugins.multi_point),
+                "the scheduler starts to work with those plugins"
+            );
+        }
+        for extender in &config.extenders {
+            tracing::info!(name: V2, extender = extender.url_prefix, "Creating extender");
+        }
         for missing in plimsoll_plugins::missing() {
             let kept = |profile: &Arc<Profile>| profile.not_there_yet.iter().any(|name| name == missing.plugin);
             if profiles.iter().any(kept) {
@@ -241,6 +261,7 @@ impl Scheduler {
     /// Nothing is started when the configuration was to be written only.
     async fn start(mut self, options: Options) -> Result<Option<Started>, RunError> {
         crate::install_crypto_provider();
+        options.flags.tell();
         let Identity { host, lease, seed } = Identity::new(options.host);
         tracing::info!(
             version = version::VERSION,
@@ -263,7 +284,7 @@ impl Scheduler {
         let clock = SystemClock;
         let content = loader.read(&options.access, clock).await?;
         let (complete, profiles) = loader.load(&content.text).await?;
-        loader.tell(&complete, options.logging.verbosity);
+        loader.tell(&complete);
         let LoadedConfig { config, kind, .. } = complete;
         if let Some(path) = options.write_config_to {
             return write_config(path, &config.to_yaml(kind)).await.map(|()| None);
@@ -273,8 +294,10 @@ impl Scheduler {
         }
         let access = loader.access(options.access, &config);
         let (connection, election) = (&config.client_connection, &config.leader_election);
+        let metrics = Arc::new(Metrics::with(&options.metrics));
+        describe_build(metrics.build(), &config.feature_gates);
         let connections = connect(&access, connection, election, Arc::new(clock)).await?;
-        let metrics = Arc::new(Metrics::new());
+        let connections = connections.measured_by(metrics.rest_client());
         let leader_elect = election.leader_elect;
         let started_with = config.clone();
         let replica = Replica {
@@ -315,6 +338,12 @@ impl Scheduler {
     }
 }
 
+/// The plugins of a set, in order.
+fn names(set: &PluginSet) -> String {
+    let names: Vec<_> = set.enabled.iter().map(|plugin| plugin.name.as_str()).collect();
+    names.join(",")
+}
+
 /// A replica that runs.
 struct Started {
     replica: RunningReplica,
@@ -329,6 +358,24 @@ async fn beside<T>(reloads: Option<Reloads>, done: impl Future<Output = T>) -> T
     match select(pin!(done), pin!(reloads.run())).await {
         Either::Left((done, _)) => done,
         Either::Right((never, _)) => match never {},
+    }
+}
+
+/// Tells by metrics which build this is and what it has on.
+fn describe_build(metrics: &BuildMetrics, gates: &FeatureGates) {
+    metrics.is(&Build {
+        version: version::VERSION,
+        stands_in_for: version::KUBE_SCHEDULER,
+        min_compatible: version::KUBE_SCHEDULER,
+        platform: &version::platform(),
+    });
+    for gate in Gate::ALL {
+        let spec = gate.spec();
+        let stage = match spec.stage {
+            Stage::Stable => "",
+            stage => stage.name(),
+        };
+        metrics.feature(spec.name, stage, gates.enabled(*gate));
     }
 }
 
@@ -392,6 +439,7 @@ async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exi
         Either::Left((exit, _)) => exit,
         Either::Right(_) => {
             tracing::error!("A second signal: ending at once");
+            logging::flush();
             std::process::exit(1)
         }
     }

@@ -75,6 +75,8 @@ pub enum CacheMessage {
     Pod(ObjectName, Reply<Option<Arc<Pod>>>),
     /// From the HTTP server. Answered at once.
     View(Reply<CacheView>),
+    /// From the HTTP server: every pod. Answered at once.
+    EveryPod(Reply<Vec<Arc<Pod>>>),
     /// From the elector: are you there, and do the watches work? Answered with [`ElectorMessage::Watching`].
     Probe(Mailbox<ElectorMessage>),
 }
@@ -115,6 +117,7 @@ impl Summary for CacheMessage {
             Self::AwaitSynced(_) => "AwaitSynced".to_owned(),
             Self::Pod(name, _) => format!("Pod {name}"),
             Self::View(_) => "View".to_owned(),
+            Self::EveryPod(_) => "EveryPod".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_engine::Engine;
+use plimsoll_framework::Stopwatch;
 use plimsoll_queue::SchedulingQueue as Queue;
 use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message};
@@ -10,6 +11,7 @@ use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message};
 use super::{TermMessage, TermParts, TermState};
 use crate::auditor::{Auditor, AuditorArguments, AuditorMessage};
 use crate::binding_workers::{BindingWorkers, BindingWorkersArguments};
+use crate::clock_stopwatch::ClockStopwatch;
 use crate::elector::progress::{Resignation, Respondent};
 use crate::evictor::{Evictor, EvictorArguments, EvictorMessage};
 use crate::informer_cache::CacheMessage;
@@ -42,8 +44,9 @@ impl TermState {
         let cycle = Mailbox::<CycleMessage>::new("SchedulingCycle", parts.tap.clone());
         let queue = Mailbox::<QueueMessage>::new("SchedulingQueue", parts.tap.clone());
         let evictor = Mailbox::<EvictorMessage>::new("Evictor", parts.tap.clone());
+        let watch: Arc<dyn Stopwatch> = Arc::new(ClockStopwatch(Arc::clone(&parts.clock)));
         let queue_arguments = SchedulingQueueArguments {
-            queue: Queue::new(assembled.queue(), &assembled.profiles),
+            queue: Queue::new(assembled.queue(), &assembled.profiles).timed_by(Arc::clone(&watch)),
             mailbox: queue.clone(),
             cycle: cycle.clone(),
             hand_over: self.hand_over.clone(),
@@ -61,7 +64,8 @@ impl TermState {
         };
         let workers = BindingWorkers::spawn(workers_arguments, myself.get_cell()).await?;
         let cycle_arguments = SchedulingCycleArguments {
-            engine: Engine::new(assembled.profiles.clone(), parts.seed.wrapping_add(self.token.number())),
+            engine: Engine::new(assembled.profiles.clone(), parts.seed.wrapping_add(self.token.number()))
+                .timed_by(Arc::clone(&watch)),
             mailbox: cycle.clone(),
             queue: queue.clone(),
             workers: workers.clone(),

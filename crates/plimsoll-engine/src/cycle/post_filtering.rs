@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use plimsoll_framework::{
-    Code, CycleContext, Nomination, PostFilter, PostFilterOutcome, PreemptionTerms, Rejections, Status,
+    Code, CycleContext, ExtensionPoint, Nomination, PostFilter, PostFilterOutcome, PreemptionTerms, Rejections, Status,
 };
 use plimsoll_model::Moment;
 use plimsoll_model::columns::Columns;
@@ -20,6 +20,8 @@ pub(crate) struct PostFiltering {
     position: usize,
     nomination: Option<Nomination>,
     reasons: Vec<String>,
+    /// What they say together.
+    code: Option<Code>,
     /// Nodes on which preemption would make room, while one of them is still to be chosen.
     pub(crate) candidates: Vec<Candidate>,
     /// On which terms they were found.
@@ -37,6 +39,7 @@ impl Cycle {
             exhaustive: self.post_filtering.exhaustive,
             ..PostFiltering::default()
         };
+        self.timing.open();
     }
 
     /// The post-filter to ask, if there is one left.
@@ -68,7 +71,11 @@ impl Cycle {
             Some(status) => Rejections::of_all_nodes(status.code),
             None => Rejections::by_filters(&self.verdicts),
         };
-        plugin.post_filter(context, &mut self.state, rejections)
+        let begun = self.timing.plugin_begins();
+        let outcome = plugin.post_filter(context, &mut self.state, rejections);
+        let (code, point) = (outcome.status.code, ExtensionPoint::PostFilter);
+        self.timing.plugin_ended(begun, plugin.name(), point, code, 0);
+        outcome
     }
 
     /// Notes that preemption is being tried.
@@ -96,6 +103,7 @@ impl Cycle {
     pub(crate) fn heed(&mut self, outcome: PostFilterOutcome, plan: Option<PreemptionPlan>) {
         let work = &mut self.post_filtering;
         work.position += 1;
+        work.code = Some(outcome.status.code);
         let is_last_word = !matches!(outcome.status.code, Code::Unschedulable | Code::Pending);
         if is_last_word {
             work.position = usize::MAX;
@@ -119,6 +127,13 @@ impl Cycle {
         let mut diagnosis = work.diagnosis.take()?;
         if !self.plan.profile.post_filter.is_empty() {
             diagnosis.nominate = work.nomination.take().unwrap_or(Nomination::Keep);
+            let code = match work.code.unwrap_or(Code::Unschedulable) {
+                // Any other than a rejection is a failure there too.
+                Code::Wait | Code::Skip => Code::Error,
+                Code::Pending => Code::Unschedulable,
+                code => code,
+            };
+            self.timing.close(ExtensionPoint::PostFilter, code);
         }
         let message = work.reasons.join(", ");
         if !message.is_empty() {

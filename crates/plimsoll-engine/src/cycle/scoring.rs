@@ -1,4 +1,4 @@
-use plimsoll_framework::{CycleContext, MAX_NODE_SCORE, PreScoreOutcome, WeightedScore};
+use plimsoll_framework::{Code, CycleContext, ExtensionPoint, MAX_NODE_SCORE, PreScoreOutcome, WeightedScore};
 use plimsoll_model::Moment;
 use plimsoll_model::columns::{Columns, NodeIndex};
 use rand_chacha::ChaCha8Rng;
@@ -62,9 +62,15 @@ impl Cycle {
         buffers.nodes.extend(self.verdicts.feasible());
         // As in kube-scheduler, nothing is prepared for scores that nobody gives.
         if !self.plan.profile.score.is_empty() || !self.plan.profile.extenders.is_empty() {
-            self.pre_score(columns, now)?;
+            let begun = self.timing.now();
+            let prepared = self.pre_score(columns, now);
+            self.timing.point(ExtensionPoint::PreScore, begun, code_of(&prepared));
+            prepared?;
         }
-        self.score(columns, now, log)
+        let begun = self.timing.now();
+        let scored = self.score(columns, now, log);
+        self.timing.point(ExtensionPoint::Score, begun, code_of(&scored));
+        scored
     }
 
     fn pre_score(&mut self, columns: &Columns, now: Moment) -> Result<(), String> {
@@ -76,8 +82,19 @@ impl Cycle {
         let Buffers { nodes, skip, .. } = &mut self.scoring;
         skip.clear();
         skip.resize(self.plan.profile.score.len(), false);
-        for (plugin, score) in self.plan.profile.pre_score.iter().zip(&self.plan.score_of) {
-            match (plugin.pre_score(context, &mut self.state, nodes), score) {
+        let plugins = self.plan.profile.pre_score.iter().zip(&self.plan.score_of);
+        for (number, (plugin, score)) in plugins.enumerate() {
+            self.timing.count_pre_score(number);
+            let begun = self.timing.plugin_begins();
+            let outcome = plugin.pre_score(context, &mut self.state, nodes);
+            let code = match outcome {
+                PreScoreOutcome::Continue => Code::Success,
+                PreScoreOutcome::Skip => Code::Skip,
+                PreScoreOutcome::Error(_) => Code::Error,
+            };
+            self.timing
+                .plugin_ended(begun, plugin.name(), ExtensionPoint::PreScore, code, nodes.len());
+            match (outcome, score) {
                 (PreScoreOutcome::Error(error), _) => {
                     return Err(format!("running PreScore plugin {:?}: {error}", plugin.name()));
                 }
@@ -102,25 +119,41 @@ impl Cycle {
         } = &mut self.scoring;
         totals.clear();
         totals.resize(nodes.len(), 0);
-        for (weighted, skip) in self.plan.profile.score.iter().zip(skip.iter()) {
+        for (number, (weighted, skip)) in self.plan.profile.score.iter().zip(skip.iter()).enumerate() {
             if *skip {
                 continue;
             }
             let plugin = &weighted.plugin;
             scores.clear();
             scores.resize(nodes.len(), 0);
-            plugin
-                .score(context, &self.state, nodes, scores)
+            self.timing.count_score(number, nodes.len());
+            let begun = self.timing.plugin_begins();
+            let scored = plugin.score(context, &self.state, nodes, scores);
+            self.timing.plugin_ended(
+                begun,
+                plugin.name(),
+                ExtensionPoint::Score,
+                code_of(&scored),
+                nodes.len(),
+            );
+            scored
                 .map_err(|error| format!("running Score plugins: plugin {:?} failed with: {error}", plugin.name()))?;
             log.raw(weighted, scores);
-            plugin
-                .normalize_scores(context, &self.state, nodes, scores)
-                .map_err(|error| {
-                    format!(
-                        "running Normalize on Score plugins: plugin {:?} failed with: {error}",
-                        plugin.name()
-                    )
-                })?;
+            let begun = self.timing.plugin_begins();
+            let normalized = plugin.normalize_scores(context, &self.state, nodes, scores);
+            self.timing.plugin_ended(
+                begun,
+                plugin.name(),
+                ExtensionPoint::ScoreExtensionNormalize,
+                code_of(&normalized),
+                nodes.len(),
+            );
+            normalized.map_err(|error| {
+                format!(
+                    "running Normalize on Score plugins: plugin {:?} failed with: {error}",
+                    plugin.name()
+                )
+            })?;
             log.normalised(scores);
             if let Some(score) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(*score)) {
                 return Err(format!(
@@ -146,6 +179,10 @@ impl Cycle {
         let mut equals = nodes.iter().zip(totals).filter(|(_, total)| *total == best);
         equals.nth(pick).map(|(node, _)| *node)
     }
+}
+
+fn code_of<T>(result: &Result<T, String>) -> Code {
+    if result.is_ok() { Code::Success } else { Code::Error }
 }
 
 /// A number below `count`: the high half of a 64-bit draw times `count`.

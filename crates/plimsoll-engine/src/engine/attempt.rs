@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use plimsoll_framework::{Effect, EffectReply};
+use plimsoll_framework::{Code, Effect, EffectReply, ExtensionPoint};
 use plimsoll_model::columns::NodeIndex;
 use plimsoll_model::{Moment, Pod};
 
@@ -53,6 +53,8 @@ pub(super) enum Flow {
 
 impl Engine {
     pub(super) fn start(&mut self, pod: &Arc<Pod>, now: Moment, out: &mut Vec<Notice>) -> Step {
+        self.timeline.points.clear();
+        self.timeline.plugins.clear();
         let pod = match self.latest(pod) {
             Ok(pod) => pod,
             Err(reason) => return Step::Done(Outcome::Dropped(reason)),
@@ -60,13 +62,14 @@ impl Engine {
         let Some(plan) = self.plan_for(&pod).map(Arc::clone) else {
             return Step::Done(Outcome::Dropped(DropReason::UnknownProfile));
         };
-        let cycle = match self.spare.take() {
+        let mut cycle = match self.spare.take() {
             Some(mut cycle) => {
                 cycle.reuse(pod, plan, now);
                 cycle
             }
             None => Box::new(Cycle::new(pod, plan, now)),
         };
+        self.start_timing(&mut cycle);
         self.drive(cycle, Stage::Look, now, out)
     }
 
@@ -98,8 +101,14 @@ impl Engine {
         match awaited {
             Awaited::Filter(scope, position) => match cycle.apply(position, reply, self.ledger.columns(), now) {
                 Ok(()) => Ok(Stage::Effects(scope, position + 1)),
-                Err(_) if scope != Scope::All => Ok(Stage::Filter(Scope::All)),
-                Err(message) => Err(message),
+                Err(message) => {
+                    cycle.timing.close(ExtensionPoint::Filter, Code::Error);
+                    if scope == Scope::All {
+                        Err(message)
+                    } else {
+                        Ok(Stage::Filter(Scope::All))
+                    }
+                }
             },
             Awaited::Extender(scope, position) => self.hear_extender(cycle, scope, position, reply, out),
             Awaited::Priorities(asked) => {
@@ -161,6 +170,7 @@ impl Engine {
         }
         self.verdicts.extend(cycle.state.take_permit_verdicts());
         tell_volume_errors(&cycle.state, out);
+        cycle.timing.hand_over(&mut self.timeline, &mut self.evaluations);
         self.spare = Some(cycle);
         self.release_held(now, out);
         self.heed_verdicts(now, out);
@@ -205,7 +215,10 @@ impl Engine {
 
     /// Everything that comes before the filters.
     pub(super) fn examine(&mut self, cycle: &mut Cycle, now: Moment) -> Look {
-        cycle.look(self.ledger.columns_mut(), now)
+        let begun = cycle.timing.now();
+        let look = cycle.look(self.ledger.columns_mut(), now);
+        cycle.time_look(begun, &look);
+        look
     }
 
     /// The node that room was made on is most likely the only one that fits, so it is tried alone.
@@ -223,7 +236,12 @@ impl Engine {
     }
 
     fn filter(&mut self, cycle: &mut Cycle, scope: Scope, now: Moment) -> Flow {
-        match self.filter_pass(cycle, scope, now) {
+        cycle.timing.open();
+        let filtered = self.filter_pass(cycle, scope, now);
+        if filtered.is_err() {
+            cycle.timing.close(ExtensionPoint::Filter, Code::Error);
+        }
+        match filtered {
             Ok(()) => {
                 if scope == Scope::All {
                     self.sample(cycle);
@@ -246,6 +264,7 @@ impl Engine {
     fn effects(&mut self, cycle: &mut Cycle, scope: Scope, position: usize, now: Moment) -> Flow {
         let asked_all = position >= cycle.plan.profile.effect_filter.len();
         if asked_all || cycle.verdicts.feasible().is_empty() {
+            cycle.timing.close(ExtensionPoint::Filter, Code::Success);
             return Flow::Go(Stage::Extenders(scope, 0));
         }
         match cycle.request(position, self.ledger.columns(), now) {

@@ -1,3 +1,4 @@
+use plimsoll_framework::{Code, ExtensionPoint};
 use plimsoll_model::Moment;
 
 use super::Engine;
@@ -14,10 +15,21 @@ impl Engine {
         };
         let outcome = match plugin.preempts() {
             None => cycle.ask_post_filter(plugin.as_ref(), self.ledger.columns(), now),
-            Some(terms) => match self.seek_victims(cycle, (plugin.name(), &terms), now) {
-                Sought::Candidates => return Flow::Go(Stage::AskAboutVictims(0)),
-                Sought::Outcome(outcome) => outcome,
-            },
+            Some(terms) => {
+                let begun = cycle.timing.plugin_begins();
+                let sought = self.seek_victims(cycle, (plugin.name(), &terms), now);
+                let code = match &sought {
+                    Sought::Candidates => Code::Success,
+                    Sought::Outcome(outcome) => outcome.status.code,
+                };
+                cycle
+                    .timing
+                    .plugin_ended(begun, plugin.name(), ExtensionPoint::PostFilter, code, 0);
+                match sought {
+                    Sought::Candidates => return Flow::Go(Stage::AskAboutVictims(0)),
+                    Sought::Outcome(outcome) => outcome,
+                }
+            }
         };
         cycle.heed(outcome, None);
         Flow::Go(Stage::PostFilter)

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use compact_str::CompactString;
-use plimsoll_framework::{BindAction, Effect, PreBindInput, PreBindOutcome, guarded};
+use plimsoll_framework::{BindAction, Code, Effect, ExtensionPoint, PreBindInput, PreBindOutcome, guarded};
 use plimsoll_model::{Moment, Pod, Seq};
 
 use super::claiming::unreserve;
@@ -59,23 +59,31 @@ impl Engine {
             return Next::Fail(String::new());
         };
         let plan = Arc::clone(&record.plan);
+        let last = record.pre_bind_plugin().map(|plugin| plugin.name());
+        let watch = self.watch.as_ref();
+        record.timing.pre_binds_are_asked(last, watch);
         let (pod, node) = (Arc::clone(record.claim.pod()), record.claim.node());
         while let Some(plugin) = plan.profile.pre_bind.get(record.next_pre_bind) {
             record.next_pre_bind += 1;
             match guarded(|| plugin.pre_bind(&pod, &record.state, node)) {
                 Ok(PreBindOutcome::Skip) => {}
                 Ok(PreBindOutcome::Needs(request)) => {
+                    record.timing.pre_bind_works(watch);
                     return Next::Perform(Effect {
                         plugin: plugin.name(),
                         request,
                     });
                 }
-                Ok(PreBindOutcome::Steps) => return Next::Step,
+                Ok(PreBindOutcome::Steps) => {
+                    record.timing.pre_bind_works(watch);
+                    return Next::Step;
+                }
                 Err(panic) => {
                     return Next::Fail(format!("running PreBind plugin {:?}: panicked: {panic}", plugin.name()));
                 }
             }
         }
+        record.timing.pre_binds_are_done(watch);
         let mut binders = plan.extenders(&pod).filter(|(_, extender)| extender.binds());
         record.binder = binders.next().map(|(_, extender)| Arc::clone(extender));
         if record.binder.as_ref().is_some_and(|binder| !binder.ignorable()) {
@@ -151,7 +159,7 @@ impl Engine {
 
     fn react(&mut self, id: ClaimId, reaction: Reaction, failure: Option<Failure>, now: Moment, out: &mut Vec<Notice>) {
         if reaction.bound {
-            self.announce_bound(id, out);
+            self.announce_bound(id, now, out);
         }
         if let Some(node) = reaction.moved_to {
             self.move_claim(id, node, out);
@@ -180,14 +188,17 @@ impl Engine {
         }
     }
 
-    fn announce_bound(&mut self, id: ClaimId, out: &mut Vec<Notice>) {
+    fn announce_bound(&mut self, id: ClaimId, now: Moment, out: &mut Vec<Notice>) {
         let Some(record) = self.records.get_mut(id) else { return };
         let pod = Arc::clone(record.claim.pod());
         let node = CompactString::from(record.claim.node());
+        let binder = record.bind_plugin();
+        record.timing.ended(binder, Code::Success, now);
         for plugin in &record.plan.profile.post_bind {
             // The pod is bound whatever its plugin makes of that; the panic hook has told of the panic.
             let _ = guarded(|| plugin.post_bind(&pod, &node));
         }
+        record.timing.point(ExtensionPoint::PostBind, now, self.watch.as_ref());
         out.push(Notice::Bound {
             claim: id,
             pod,
@@ -196,6 +207,7 @@ impl Engine {
             feasible_nodes: record.feasible_nodes,
             begun_at: record.begun_at,
             assumed_at: record.assumed_at,
+            timeline: record.timing.take(),
         });
     }
 
@@ -203,7 +215,7 @@ impl Engine {
         let Some(record) = self.records.get_mut(id) else { return };
         let pod = Arc::clone(record.claim.pod());
         let left = record.claim.chosen().clone();
-        unreserve(record, &mut self.verdicts);
+        unreserve(record, &mut self.verdicts, self.watch.as_ref());
         self.ledger.hold(&pod, id, node.clone());
         self.recount(&pod);
         out.push(Notice::BoundElsewhere {
@@ -245,8 +257,16 @@ impl Engine {
         self.waits.remove(id);
         let pod = Arc::clone(record.claim.pod());
         let node = CompactString::from(record.claim.node());
+        if ending == Ending::Refused {
+            let plugin = if record.timing.is_at(ExtensionPoint::Bind) {
+                record.bind_plugin()
+            } else {
+                record.pre_bind_plugin().map(|plugin| plugin.name())
+            };
+            record.timing.ended(plugin, Code::Error, now);
+        }
         if ending != Ending::Confirmed && !record.claim.is_bound() && !record.claim.is_moved() {
-            unreserve(&mut record, &mut self.verdicts);
+            unreserve(&mut record, &mut self.verdicts, self.watch.as_ref());
         }
         let waited = self.end_wait(id, failure.as_ref(), now, out);
         self.ledger.release(&pod.uid);
@@ -274,6 +294,7 @@ impl Engine {
                     pod: Arc::clone(&pod),
                     node: node.clone(),
                     failure,
+                    timeline: record.timing.take(),
                 });
             }
         }
@@ -303,7 +324,7 @@ impl Engine {
     /// Room is announced when the columns show it.
     fn tell_in_turn(&mut self, notice: Notice, out: &mut Vec<Notice>) {
         if self.cycle.is_some() {
-            self.held.push_back(Held::Notice(notice));
+            self.held.push_back(Held::Notice(Box::new(notice)));
         } else {
             out.push(notice);
         }

@@ -28,6 +28,7 @@ mod selecting;
 mod settling;
 mod standing;
 mod stepping;
+mod timing;
 mod trials;
 
 use fixture::{Cluster, ProfileBuilder, node, nominated, pod};

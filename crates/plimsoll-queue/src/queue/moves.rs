@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use plimsoll_framework::{ClusterEvent, guarded};
+use plimsoll_framework::{ClusterEvent, Code, guarded};
 use plimsoll_model::{Moment, Pod, Seq};
 
 use super::{BACKOFF_COMPLETE, GONE, SchedulingQueue, UNSCHEDULABLE_TIMEOUT};
@@ -275,19 +275,33 @@ impl SchedulingQueue {
             return true;
         };
         let plugins = &profile.pre_enqueue;
-        let holds = |gate: u16| {
+        let (watch, sampled) = (self.watch.as_ref(), self.sampler.takes_next());
+        let begun = watch.now();
+        let tally = &mut self.tally;
+        let mut holds = |gate: u16| {
             plugins.get(usize::from(gate)).is_some_and(|plugin| {
+                let begun = sampled.then(|| watch.now());
                 // A plugin that panics at a pod holds it like one that refuses: until the deadline of parked pods.
-                !matches!(guarded(|| plugin.pre_enqueue(&record.pod)), Ok(Ok(())))
+                let code = match guarded(|| plugin.pre_enqueue(&record.pod)) {
+                    Ok(Ok(())) => Code::Success,
+                    Ok(Err(_)) => Code::UnschedulableAndUnresolvable,
+                    Err(_) => Code::Error,
+                };
+                if let Some(begun) = begun {
+                    tally.gates.plugin_ran(plugin.name(), code, watch.now().since(begun));
+                }
+                code != Code::Success
             })
         };
-        if record.gate.is_some_and(holds) {
-            return false;
-        }
+        let still_held = record.gate.is_some_and(&mut holds);
         let holder = plugins
             .iter()
             .zip(0..)
-            .find(|(_, gate)| record.gate != Some(*gate) && holds(*gate));
+            .find(|(_, gate)| !still_held && record.gate != Some(*gate) && holds(*gate));
+        self.tally.gates.ran(record.profile, watch.now().since(begun));
+        if still_held {
+            return false;
+        }
         let holder = holder.map(|(plugin, gate)| (plugin.name(), gate));
         self.set_gate(slot, holder.map(|(_, gate)| gate));
         if let Some((plugin, _)) = holder {
