@@ -22,6 +22,7 @@ pub mod auditor;
 mod bind_pace;
 pub mod binding_workers;
 mod claim_input;
+pub mod debugging;
 pub mod effects;
 pub mod elector;
 pub mod event_recorder;
@@ -37,6 +38,7 @@ pub mod scheduling_queue;
 pub mod supervisor;
 pub mod term;
 pub mod trace_context;
+pub mod wall_times;
 mod watch_feed;
 
 /// Why a replica did not start: an actor refused to.

@@ -25,6 +25,7 @@ mod adopting;
 mod attempt;
 mod claiming;
 mod confirming;
+mod dump;
 mod extending;
 mod membership;
 mod permitting;
@@ -36,6 +37,8 @@ mod reservations;
 mod sampling;
 mod settling;
 mod trial;
+
+pub use self::dump::{NodeDump, Resources};
 
 /// One scheduling cycle at a time, and every claim; see the crate's docs.
 ///

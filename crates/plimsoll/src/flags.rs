@@ -1,8 +1,12 @@
 //! kube-scheduler's command line: the same flags, read by the same rules.
 
+mod authentication;
+mod authorization;
 mod config;
 mod given;
 mod logs;
+mod serving;
+mod tls;
 mod upstream;
 mod versions;
 
@@ -10,19 +14,21 @@ mod versions;
 mod tests;
 
 use std::ffi::{OsStr, OsString};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser};
-use plimsoll_actors::http_server::Listen;
 use plimsoll_client::Access;
 use plimsoll_config::{DEFAULT_BIND_PODS_BURST, ElectionConfig, FeatureGateError, FeatureGates, parse_go_duration};
-use plimsoll_telemetry::TlsIdentity;
+use plimsoll_telemetry::PathError;
 
+use self::authentication::AuthenticationFlags;
+use self::authorization::AuthorizationFlags;
 pub use self::given::GivenFlags;
 use self::logs::LogFlags;
+use self::serving::ServingFlags;
+use self::tls::TlsFlags;
 use self::versions::VersionFlags;
 use crate::Options;
 use crate::version;
@@ -67,6 +73,9 @@ pub enum FlagError {
     /// A Policy beside a configuration file, which would have to be put together.
     #[error("--{0} cannot be used with --config; turn the Policy into a configuration with `plimsoll config convert`")]
     PolicyWithConfig(&'static str),
+    /// A path that cannot be always allowed.
+    #[error(transparent)]
+    AlwaysAllowPath(#[from] PathError),
     /// Anything else, worded for people.
     #[error("{0}")]
     Usage(String),
@@ -105,6 +114,12 @@ struct Flags {
     election: ElectionFlags,
     #[command(flatten)]
     serving: ServingFlags,
+    #[command(flatten)]
+    tls: TlsFlags,
+    #[command(flatten)]
+    authentication: AuthenticationFlags,
+    #[command(flatten)]
+    authorization: AuthorizationFlags,
 
     /// DEPRECATED: requests per second to the API server, zero or less for no limit; without effect beside --config
     #[arg(long, value_name = "QPS", default_value_t = 50.0, allow_negative_numbers = true)]
@@ -205,23 +220,6 @@ struct ElectionFlags {
     /// Namespace of the Lease
     #[arg(long, value_name = "NAMESPACE", default_value = "kube-system")]
     leader_elect_resource_namespace: String,
-}
-
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Health and metrics")]
-struct ServingFlags {
-    /// Address to serve HTTPS on
-    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
-    bind_address: IpAddr,
-    /// Port to serve HTTPS on; 0 for not at all
-    #[arg(long, value_name = "PORT", default_value_t = 10259, allow_negative_numbers = true)]
-    secure_port: i64,
-    /// Certificate for HTTPS; made in memory when there is none
-    #[arg(long, value_name = "FILE", default_value = "")]
-    tls_cert_file: String,
-    /// Private key of --tls-cert-file
-    #[arg(long, value_name = "FILE", default_value = "")]
-    tls_private_key_file: String,
 }
 
 /// Several faults in one text, as kube-scheduler puts them together; none when there is no fault.
@@ -342,7 +340,7 @@ impl Flags {
             config,
             source,
             write_config_to: given(self.write_config_to).map(PathBuf::from),
-            listen: self.serving.listen()?,
+            serving: self.serving.read(self.tls, self.authentication, self.authorization)?,
             logging,
             flags,
             host: given(self.hostname_override),
@@ -363,30 +361,5 @@ impl ElectionFlags {
             resource_name: self.leader_elect_resource_name.clone(),
             resource_namespace: self.leader_elect_resource_namespace.clone(),
         }
-    }
-}
-
-impl ServingFlags {
-    fn listen(self) -> Result<Option<Listen>, FlagError> {
-        let port = u16::try_from(self.secure_port).map_err(|_| FlagError::SecurePort {
-            port: self.secure_port,
-            range: match self.secure_port {
-                ..0 => "0 and 65535, inclusive. 0 for turning off secure port",
-                _ => "1 and 65535, inclusive. It cannot be turned off with 0",
-            },
-        })?;
-        let tls = match (given(self.tls_cert_file), given(self.tls_private_key_file)) {
-            (None, None) => TlsIdentity::SelfSigned,
-            (Some(certificate), Some(key)) => TlsIdentity::Files {
-                certificate: certificate.into(),
-                key: key.into(),
-            },
-            _ => return Err(FlagError::CertificateWithoutKey),
-        };
-        let listen = Listen {
-            address: SocketAddr::new(self.bind_address, port),
-            tls,
-        };
-        Ok(Some(listen).filter(|_| port != 0))
     }
 }

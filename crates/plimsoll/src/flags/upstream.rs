@@ -1,35 +1,11 @@
 //! Flags of kube-scheduler 1.36 that are not there yet: naming one is an error that says so, since to ignore it would be
 //! to do something else than the operator asked for.
 
-pub(super) const NOT_YET: [&str; 28] = [
+pub(super) const NOT_YET: [&str; 4] = [
     "allow-metric-labels",
     "allow-metric-labels-manifest",
-    "authentication-kubeconfig",
-    "authentication-skip-lookup",
-    "authentication-token-webhook-cache-ttl",
-    "authentication-tolerate-lookup-failure",
-    "authorization-always-allow-paths",
-    "authorization-kubeconfig",
-    "authorization-webhook-cache-authorized-ttl",
-    "authorization-webhook-cache-unauthorized-ttl",
-    "cert-dir",
-    "client-ca-file",
-    "disable-http2-serving",
     "disabled-metrics",
-    "http2-max-streams-per-connection",
-    "permit-address-sharing",
-    "permit-port-sharing",
-    "requestheader-allowed-names",
-    "requestheader-client-ca-file",
-    "requestheader-extra-headers-prefix",
-    "requestheader-group-headers",
-    "requestheader-uid-headers",
-    "requestheader-username-headers",
     "show-hidden-metrics-for-version",
-    "tls-cipher-suites",
-    "tls-curve-preferences",
-    "tls-min-version",
-    "tls-sni-cert-key",
 ];
 
 /// Whether kube-scheduler has a flag of this name (without dashes) that Plimsoll lacks.

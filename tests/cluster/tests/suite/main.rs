@@ -16,6 +16,7 @@ mod placement;
 mod preemption;
 mod races;
 mod reload;
+mod serving;
 mod unbuilt;
 mod volumes;
 mod waiting;
