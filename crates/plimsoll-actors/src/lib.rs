@@ -23,6 +23,7 @@ mod bind_pace;
 pub mod binding_workers;
 mod claim_input;
 mod clock_stopwatch;
+pub mod debugging;
 pub mod effects;
 pub mod elector;
 pub mod event_recorder;
@@ -39,6 +40,7 @@ pub mod scheduling_queue;
 pub mod supervisor;
 pub mod term;
 pub mod trace_context;
+pub mod wall_times;
 mod watch_feed;
 
 /// Why a replica did not start: an actor refused to.

@@ -42,6 +42,7 @@ use self::volume_writes::VolumeWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::binding_workers::BindingWorkers;
+use crate::debugging::NodeListing;
 use crate::effects::{Effects, Gate};
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
@@ -448,6 +449,16 @@ impl Actor for SchedulingCycle {
             CycleMessage::Reject { pod, plugin, message } => state.take_rejection(&pod, plugin, &message, now),
             CycleMessage::WaitingPods(reply) => {
                 reply.send(state.who_waits(now));
+            }
+            CycleMessage::ListNodes(page, reply) => {
+                reply.send(NodeListing {
+                    total: state.engine.cache_size().nodes,
+                    nodes: state.engine.dump(page.after.as_deref(), page.limit),
+                    limit: page.limit,
+                });
+            }
+            CycleMessage::Dump(reply) => {
+                reply.send(state.engine.dump(None, usize::MAX));
             }
             CycleMessage::PreemptionExecuted {
                 preemptor,

@@ -2,6 +2,7 @@
 
 mod auditing;
 mod change_lines;
+mod listing;
 mod measuring;
 
 use std::collections::BTreeMap;
@@ -12,13 +13,14 @@ use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{Outcome, PoppedPod, Release, SchedulingQueue as Queue};
 use plimsoll_telemetry::logs::V2;
-use plimsoll_telemetry::{HandOverStage, Metrics};
+use plimsoll_telemetry::{HandOverStage, Metrics, PageOf};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use self::measuring::QueueHandles;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditMarker, Restatements};
+use crate::debugging::{QueueDump, QueueListing};
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
 use crate::hand_over::HandOver;
@@ -91,6 +93,10 @@ pub enum QueueMessage {
     /// From the HTTP server, through supervisor and term: the events kept for attempts under way, and these attempts.
     /// Answered at once.
     InFlightEvents(Reply<BTreeMap<String, u64>>),
+    /// From the HTTP server, through supervisor and term: some of the pods. Answered at once.
+    List(PageOf, Reply<QueueListing>),
+    /// From the cache, for debugging: every pod. Answered at once.
+    Dump(Reply<QueueDump>),
 }
 
 impl Summary for QueueMessage {
@@ -115,6 +121,8 @@ impl Summary for QueueMessage {
             Self::StopPopping => "StopPopping".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
             Self::InFlightEvents(_) => "InFlightEvents".to_owned(),
+            Self::List(..) => "List".to_owned(),
+            Self::Dump(_) => "Dump".to_owned(),
         }
     }
 }
@@ -295,6 +303,12 @@ impl Actor for SchedulingQueue {
             }
             QueueMessage::InFlightEvents(reply) => {
                 reply.send(state.in_flight_events());
+            }
+            QueueMessage::List(page, reply) => {
+                reply.send(state.list(&page, now));
+            }
+            QueueMessage::Dump(reply) => {
+                reply.send(state.dump());
             }
         }
         state.hand_out();

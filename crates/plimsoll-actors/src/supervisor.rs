@@ -4,6 +4,7 @@
 mod cache;
 mod lifeline;
 mod restarts;
+mod terms;
 mod warm;
 
 use std::sync::Arc;
@@ -22,8 +23,10 @@ use tokio_util::task::TaskTracker;
 
 pub use self::lifeline::Lifeline;
 use self::restarts::Restarts;
+use self::terms::Terms;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::AuditReport;
+use crate::debugging::{TermListing, compare_and_dump};
 use crate::effects::Effects;
 use crate::elector::progress::Resignation;
 use crate::elector::{ElectorMessage, StepDown};
@@ -33,7 +36,10 @@ use crate::informer_cache::{CacheMessage, Kind};
 use crate::mailbox::{Mailbox, Reply, Summary, Tap};
 use crate::permits::Permits;
 use crate::term::{Question, Term, TermArguments, TermMessage, TermParts};
+use crate::wall_times::WallTimes;
 
+/// How long the HTTP server may take to end: a little longer than it gives requests under way.
+const SERVED: Duration = Duration::from_secs(6);
 /// How long a term may take to stop, beyond the time-out of its last write.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
@@ -105,6 +111,14 @@ pub enum SupervisorMessage {
     Drained,
     /// From outside: are supervisor and elector there? Answered at once, by the elector.
     Ping(Reply<()>),
+    /// From the HTTP server: what configuration is in use? Answered at once.
+    Config(Reply<Arc<AssembledConfig>>),
+    /// From the HTTP server: when did this replica lead? Answered at once.
+    Terms(Reply<TermListing>),
+    /// From outside: compare and dump what is known, into the log.
+    Dump,
+    /// From its own task: the HTTP server has ended, or takes too long.
+    Silent(Exit),
 }
 
 impl Summary for SupervisorMessage {
@@ -124,6 +138,10 @@ impl Summary for SupervisorMessage {
             Self::Shutdown => "Shutdown".to_owned(),
             Self::Drained => "Drained".to_owned(),
             Self::Ping(_) => "Ping".to_owned(),
+            Self::Config(_) => "Config".to_owned(),
+            Self::Terms(_) => "Terms".to_owned(),
+            Self::Dump => "Dump".to_owned(),
+            Self::Silent(_) => "Silent".to_owned(),
         }
     }
 }
@@ -188,6 +206,11 @@ impl RunningReplica {
     /// Asks for an orderly end.
     pub fn shutdown(&self) {
         self.supervisor.tell(SupervisorMessage::Shutdown);
+    }
+
+    /// Has everything that is known of nodes and pods compared and written to the log.
+    pub fn dump(&self) {
+        self.supervisor.tell(SupervisorMessage::Dump);
     }
 
     /// A way to give it other configurations.
@@ -281,6 +304,8 @@ pub struct SupervisorState {
     cells: warm::Cells,
     parts: TermParts,
     term: Option<(u64, Mailbox<TermMessage>, ActorCell)>,
+    /// For debugging.
+    terms: Terms,
     /// The elector has ended the term; it need not be told that the term is failing.
     term_is_over: bool,
     /// What the cache holds may be stale: none begins with it any more.
@@ -288,6 +313,8 @@ pub struct SupervisorState {
     /// The number of the last cache that was started.
     caches: u64,
     shutting_down: bool,
+    /// It is decided how the process ends.
+    ending: bool,
     restarts: Restarts,
     tasks: TaskTracker,
     /// Ends the watches of the present cache.
@@ -306,7 +333,24 @@ impl SupervisorState {
         self.replica.clock.now()
     }
 
+    /// The process ends, once whoever asks the HTTP server for something has been answered.
     fn end(&mut self, myself: &ActorRef<SupervisorMessage>, exit: Exit) {
+        if std::mem::replace(&mut self.ending, true) {
+            return;
+        }
+        if self.cells.http.is_none() {
+            self.finish(myself, exit);
+            return;
+        }
+        let stopped = self.warm.http.ask("Supervisor", HttpMessage::Stop);
+        let mailbox = self.mailbox.clone();
+        self.tasks.spawn(async move {
+            let _ = tokio::time::timeout(SERVED, stopped).await;
+            mailbox.tell(SupervisorMessage::Silent(exit));
+        });
+    }
+
+    fn finish(&mut self, myself: &ActorRef<SupervisorMessage>, exit: Exit) {
         if let Some(sender) = self.exit.take() {
             let _ = sender.send(exit);
         }
@@ -338,6 +382,7 @@ impl SupervisorState {
         };
         let (term, _) = Actor::spawn_linked(None, Term, arguments, myself.get_cell()).await?;
         self.term = Some((number, mailbox, term.get_cell()));
+        self.terms.began(number, self.now());
         self.term_is_over = false;
         Ok(())
     }
@@ -395,6 +440,9 @@ impl SupervisorState {
             return;
         }
         tracing::info!("Requested to terminate, exiting");
+        if self.cells.http.is_some() {
+            self.warm.http.tell(HttpMessage::ShuttingDown);
+        }
         let Some((_, term, _)) = &self.term else {
             self.warm.elector.tell(ElectorMessage::StepDown(StepDown::Shutdown));
             return;
@@ -430,7 +478,7 @@ impl SupervisorState {
         child: &ActorCell,
         why: &str,
     ) -> Result<(), ActorProcessingErr> {
-        if self.exit.is_none() {
+        if self.ending {
             return Ok(());
         }
         if let Some((number, _, term)) = &self.term
@@ -506,6 +554,7 @@ impl Actor for Supervisor {
                 resignation,
             } => {
                 tracing::info!(reason, "Stopping the term");
+                state.terms.over(term, state.now(), reason);
                 Box::pin(state.end_term(&myself, term, resignation)).await?;
             }
             SupervisorMessage::TermFailed {
@@ -546,6 +595,21 @@ impl Actor for Supervisor {
                 }
             }
             SupervisorMessage::Shutdown => state.shut_down(),
+            SupervisorMessage::Config(reply) => {
+                reply.send(Arc::clone(&state.parts.assembled));
+            }
+            SupervisorMessage::Terms(reply) => {
+                let times = WallTimes::new(state.now(), state.replica.clock.wall());
+                reply.send(state.terms.listing(times));
+            }
+            SupervisorMessage::Dump => {
+                let cancelled = state.cancelled.clone();
+                let dumping = compare_and_dump(state.warm.cache.clone());
+                state
+                    .tasks
+                    .spawn(async move { cancelled.run_until_cancelled(dumping).await });
+            }
+            SupervisorMessage::Silent(exit) => state.finish(&myself, exit),
             SupervisorMessage::Drained => {
                 state.warm.elector.tell(ElectorMessage::StepDown(StepDown::Shutdown));
             }

@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_client::{ApiClient, Clock, RawPolicies, TermToken};
-use plimsoll_telemetry::{HandOverStage, Metrics};
+use plimsoll_telemetry::{HandOverStage, Metrics, PageOf};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditReport, AuditorMessage};
+use crate::debugging::{NodeListing, QueueListing};
 use crate::effects::Effects;
 use crate::elector::{ElectorMessage, TermActors};
 use crate::event_recorder::RecorderMessage;
@@ -78,6 +79,10 @@ pub enum Question {
     InFlightEvents(Reply<BTreeMap<String, u64>>),
     /// The pods that wait at Permit.
     WaitingPods(Reply<WaitingReport>),
+    /// Some of the pods in the queue.
+    Queue(PageOf, Reply<QueueListing>),
+    /// What there is on some of the nodes.
+    Nodes(PageOf, Reply<NodeListing>),
 }
 
 impl Question {
@@ -86,6 +91,8 @@ impl Question {
             Self::Audit(_) => "Ask Audit",
             Self::InFlightEvents(_) => "Ask InFlightEvents",
             Self::WaitingPods(_) => "Ask WaitingPods",
+            Self::Queue(..) => "Ask Queue",
+            Self::Nodes(..) => "Ask Nodes",
         }
     }
 }
@@ -187,6 +194,12 @@ impl TermState {
             }
             Question::WaitingPods(reply) => {
                 running.cycle.0.tell(CycleMessage::WaitingPods(reply));
+            }
+            Question::Queue(page, reply) => {
+                running.queue.0.tell(QueueMessage::List(page, reply));
+            }
+            Question::Nodes(page, reply) => {
+                running.cycle.0.tell(CycleMessage::ListNodes(page, reply));
             }
         }
     }

@@ -20,6 +20,7 @@ mod measured;
 mod pulse;
 mod rate_limit;
 mod removal;
+mod review;
 mod term_token;
 mod volume_write;
 mod watch;
@@ -33,7 +34,7 @@ pub use api_client::{ApiClient, NotSent};
 pub use barrier::{Account, BarrierError, consistent_account, consistent_version, force_progress};
 pub use clock::{Clock, SystemClock, VirtualClock, micros_text, seconds_text};
 pub use config_map::read_config_map;
-pub use connect::{Access, ConnectError, Connections, connect, load_config, separate};
+pub use connect::{Access, ConnectError, Connections, connect, connect_for_reviews, load_config, separate};
 pub use event_writer::{EventCount, EventRecord, EventReply, EventSeries, EventType, EventWriter, ObjectReference};
 pub use fence::{Fence, FenceClosed, Fenced, FencedBody, fenced};
 pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
@@ -41,6 +42,7 @@ pub use lease_candidate::{CandidateReply, LeaseCandidateClient, StoredCandidate}
 pub use pulse::{Pulse, WatchPulse};
 pub use rate_limit::RateLimit;
 pub use removal::RemovalReply;
+pub use review::{AccessQuestion, AccessReply, ReviewedUser, review_access, review_token};
 pub use term_token::{TermToken, WriteUnderWay};
 pub use volume_write::VolumeReply;
 pub use watch::{

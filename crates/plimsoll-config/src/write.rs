@@ -29,6 +29,16 @@ impl SchedulerConfig {
         yaml::write(&self.to_value(kind))
     }
 
+    /// The configuration as JSON: of kube-scheduler's kind, unless it says what only Plimsoll's own kind can.
+    pub fn to_json(&self) -> Value {
+        let own = |profile: &ProfileConfig| profile.extras != ProfileExtras::default();
+        self.to_value(if self.profiles.iter().any(own) {
+            ConfigKind::Plimsoll
+        } else {
+            ConfigKind::KubeScheduler
+        })
+    }
+
     /// The tree of a file of either kind.
     pub(crate) fn to_value(&self, kind: ConfigKind) -> Value {
         let draft = Draft::of(self);

@@ -27,6 +27,7 @@ mod adopting;
 mod attempt;
 mod claiming;
 mod confirming;
+mod dump;
 mod extending;
 mod membership;
 mod permitting;
@@ -39,6 +40,8 @@ mod sampling;
 mod settling;
 mod timing;
 mod trial;
+
+pub use self::dump::{NodeDump, Resources};
 
 /// One scheduling cycle at a time, and every claim; see the crate's docs.
 ///

@@ -37,4 +37,4 @@ pub use history::Move;
 pub use metrics::{HintError, QueueMetrics, Wakeups};
 pub use outcome::{Outcome, PoppedPod, QueueError, SET_ASIDE_MESSAGE};
 pub use place::{Counts, Place};
-pub use queue::{Release, SchedulingQueue};
+pub use queue::{QueuePage, QueuedPod, Release, SchedulingQueue};

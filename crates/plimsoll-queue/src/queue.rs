@@ -26,6 +26,7 @@ mod changes;
 #[cfg(test)]
 mod fixture;
 mod holding;
+mod listing;
 mod membership;
 mod moves;
 #[cfg(test)]
@@ -37,6 +38,7 @@ mod tests;
 mod waking;
 
 pub use self::holding::Release;
+pub use self::listing::{QueuePage, QueuedPod};
 
 /// So many pods at most are moved by one call, which takes some milliseconds: when an event, or the end of a time, concerns
 /// more than that, [`SchedulingQueue::next_deadline`] says that there is more to do at once, and what comes meanwhile does

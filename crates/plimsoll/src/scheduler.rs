@@ -18,7 +18,6 @@ use std::sync::Arc;
 
 use futures::future::{Either, select};
 use plimsoll_actors::effects::Effects;
-use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
@@ -28,7 +27,7 @@ use plimsoll_config::{
 };
 use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
 use plimsoll_telemetry::logs::V2;
-use plimsoll_telemetry::{Build, BuildMetrics, Metrics, MetricsPolicy};
+use plimsoll_telemetry::{About, Build, BuildMetrics, Metrics, MetricsPolicy, ServingOptions};
 use ractor::SpawnErr;
 
 pub use self::builder::SchedulerBuilder;
@@ -36,11 +35,12 @@ use self::config_file::ConfigFile;
 use self::identity::Identity;
 use self::loading::Loader;
 use self::reload::Reloads;
-use self::signals::Signals;
+use self::signals::{Signal, Signals};
 use self::watchdog::Watchdog;
 use crate::config_source::{ConfigOptions, ConfigSourceError, LoadedConfig, lower};
 use crate::flags::GivenFlags;
 use crate::logging::{self, Logging};
+use crate::serving::{Serving, ServingError};
 use crate::version;
 
 /// What the command line says.
@@ -55,13 +55,13 @@ pub struct Options {
     pub source: ConfigOptions,
     /// Where to write the configuration, and nothing more is done.
     pub write_config_to: Option<PathBuf>,
-    /// Where to serve health and metrics, if at all.
-    pub listen: Option<Listen>,
+    /// Where, how and to whom to serve health and metrics, if at all.
+    pub serving: Option<Serving>,
     /// What metrics do not show.
     pub metrics: MetricsPolicy,
     /// What is logged; see [`crate::logging::install`].
     pub logging: Logging,
-    /// The flags themselves, for the log.
+    /// The flags themselves, for the log and for whoever asks.
     pub flags: GivenFlags,
     /// Stands for the host's name.
     pub host: Option<String>,
@@ -83,7 +83,7 @@ impl Options {
             config,
             source: ConfigOptions::default(),
             write_config_to: None,
-            listen: None,
+            serving: None,
             metrics: MetricsPolicy::default(),
             logging: Logging::default(),
             flags: GivenFlags::default(),
@@ -134,6 +134,9 @@ pub enum RunError {
     /// The thread that watches the others does not start.
     #[error("cannot start the watchdog")]
     Watchdog(#[source] std::io::Error),
+    /// Nothing can be served as asked for.
+    #[error(transparent)]
+    Serving(#[from] ServingError),
     /// An actor did not start: most often, the port is taken.
     #[error("cannot start: {0}")]
     Start(String),
@@ -298,6 +301,20 @@ impl Scheduler {
         describe_build(metrics.build(), &config.feature_gates);
         let connections = connect(&access, connection, election, Arc::new(clock)).await?;
         let connections = connections.measured_by(metrics.rest_client());
+        let listen = match options.serving {
+            Some(serving) => {
+                let serving = Serving {
+                    options: on_all_families(serving.options),
+                    ..serving
+                };
+                Some(
+                    serving
+                        .listen(about(&config, options.flags, clock), Arc::new(clock))
+                        .await?,
+                )
+            }
+            None => None,
+        };
         let leader_elect = election.leader_elect;
         let started_with = config.clone();
         let replica = Replica {
@@ -308,7 +325,7 @@ impl Scheduler {
             effects,
             permits,
             connections,
-            listen: options.listen.map(on_all_families),
+            listen,
             seed,
             clock: Arc::new(clock),
             metrics: Arc::clone(&metrics),
@@ -409,13 +426,30 @@ impl std::fmt::Debug for Scheduler {
 }
 
 /// `0.0.0.0` means every address of the host, IPv6 ones included, as it does in Go.
-fn on_all_families(mut listen: Listen) -> Listen {
+fn on_all_families(mut options: ServingOptions) -> ServingOptions {
     let every = Ipv6Addr::UNSPECIFIED;
     // A host without IPv6 refuses the probe.
-    if listen.address.ip().is_unspecified() && UdpSocket::bind((every, 0)).is_ok() {
-        listen.address = SocketAddr::new(every.into(), listen.address.port());
+    if options.address.ip().is_unspecified() && UdpSocket::bind((every, 0)).is_ok() {
+        options.address = SocketAddr::new(every.into(), options.address.port());
     }
-    listen
+    options
+}
+
+/// What the process says of itself.
+fn about(config: &SchedulerConfig, flags: GivenFlags, clock: SystemClock) -> About {
+    let gates = &config.feature_gates;
+    About {
+        component: "kube-scheduler",
+        version: version::VERSION.trim_start_matches('v').to_owned(),
+        built_with: concat!("none; Rust ", env!("CARGO_PKG_RUST_VERSION"), " or later").to_owned(),
+        emulation_version: version::KUBE_SCHEDULER.to_owned(),
+        started: clock.wall(),
+        began: tokio::time::Instant::now(),
+        flags: gates
+            .enabled(Gate::ComponentFlagz)
+            .then(|| flags.values.into_iter().collect()),
+        statusz: gates.enabled(Gate::ComponentStatusz),
+    }
 }
 
 /// What went wrong in an actor that did not start, without the words of the actors above it.
@@ -430,16 +464,20 @@ fn reason(error: SpawnErr) -> String {
 }
 
 async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exit {
-    if let Either::Left((exit, _)) = select(pin!(running.ended()), pin!(signals.next())).await {
-        return exit;
-    }
-    running.shutdown();
-    match select(pin!(running.ended()), pin!(signals.next())).await {
-        Either::Left((exit, _)) => exit,
-        Either::Right(_) => {
-            tracing::error!("A second signal: ending at once");
-            logging::flush();
-            std::process::exit(1)
+    let mut asked_to_end = false;
+    loop {
+        let signal = match select(pin!(running.ended()), pin!(signals.next())).await {
+            Either::Left((exit, _)) => return exit,
+            Either::Right((signal, _)) => signal,
+        };
+        match signal {
+            Signal::Debug => running.dump(),
+            Signal::End if std::mem::replace(&mut asked_to_end, true) => {
+                tracing::error!("A second signal: ending at once");
+                logging::flush();
+                std::process::exit(1)
+            }
+            Signal::End => running.shutdown(),
         }
     }
 }

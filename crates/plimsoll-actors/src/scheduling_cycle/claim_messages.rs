@@ -19,6 +19,7 @@ use crate::log_subject::trace_of;
 use crate::permits::WaitingReport;
 use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
+use crate::wall_times::WallTimes;
 
 impl SchedulingCycleState {
     pub(super) fn act_on(&mut self, notices: Vec<Notice>, now: Moment) {
@@ -170,8 +171,7 @@ impl SchedulingCycleState {
 
     pub(super) fn who_waits(&self, now: Moment) -> WaitingReport {
         WaitingReport {
-            at: now,
-            wall: self.clock.wall(),
+            times: WallTimes::new(now, self.clock.wall()),
             pods: self.engine.waiting_pods().iter().cloned().collect(),
         }
     }

@@ -14,7 +14,7 @@ use rand_core::SeedableRng;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
+use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Terms, Warm};
 use crate::assembled_config::AssembledConfig;
 use crate::elector::{Elector, ElectorArguments, ElectorMessage};
 use crate::event_recorder::{EventRecorder, EventRecorderArguments};
@@ -101,10 +101,12 @@ impl SupervisorState {
             },
             parts,
             term: None,
+            terms: Terms::default(),
             term_is_over: false,
             cache_is_distrusted: false,
             caches: 0,
             shutting_down: false,
+            ending: false,
             restarts: Restarts::default(),
             tasks: TaskTracker::new(),
             watching: cancelled.child_token(),

@@ -12,6 +12,7 @@ mod attempts;
 mod audited;
 mod handlers;
 mod holding;
+mod listed;
 mod many;
 mod matching;
 mod reconfigured;
