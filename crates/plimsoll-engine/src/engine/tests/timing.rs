@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use plimsoll_framework::{Code, ExtensionPoint, PermitOutcome, PreFilterOutcome, Status};
 
 use super::*;
-use crate::ClaimTimeline;
+use crate::{ClaimTimeline, PluginRun, PointRun};
 
 /// Goes on by a second each time that somebody looks at it.
 #[derive(Debug, Default)]
