@@ -3,7 +3,9 @@
 //! Events are many and matter less than bindings: at most 1000 wait and 16 are being written; what comes
 //! on top is dropped and counted, as client-go does.
 
+mod correlator;
 mod series;
+mod writing;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +18,10 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::series::{Series, Writing};
+use self::correlator::Correlator;
+use self::series::Series;
+use self::writing::Next;
+pub use self::writing::Writing;
 use crate::alarm::Alarm;
 use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::trace_context::TraceContext;
@@ -27,9 +32,8 @@ const QUEUE: usize = 1000;
 /// Enough to keep up with binding on one API server, few enough not to compete with it.
 const IN_FLIGHT: usize = 16;
 
-/// Connection failures are retried this often, this far apart, as client-go does.
+/// An event is tried so often, as client-go does.
 const TRIES: u32 = 12;
-const RETRY_AFTER: Duration = Duration::from_secs(10);
 
 /// Series are looked through this often.
 const SWEEP: Duration = Duration::from_mins(6);
@@ -105,6 +109,25 @@ impl PodEvent {
     }
 }
 
+/// Tells the recorder of what happened to a pod, unless it is so far behind that this would only make it worse: then the
+/// event is dropped and counted, and not even made.
+pub(crate) fn report(
+    recorder: &Mailbox<RecorderMessage>,
+    metrics: &Metrics,
+    (trace, token): (TraceContext, &Arc<TermToken>),
+    event: impl FnOnce() -> PodEvent,
+) {
+    if usize::try_from(recorder.depth().get()).is_ok_and(|waiting| waiting >= QUEUE) {
+        metrics.event_dropped();
+        return;
+    }
+    recorder.tell(RecorderMessage::Pod {
+        event: Box::new(event()),
+        trace,
+        token: Arc::clone(token),
+    });
+}
+
 /// What the recorder hears.
 #[derive(Debug)]
 pub enum RecorderMessage {
@@ -170,6 +193,7 @@ pub struct EventRecorderState {
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
     series: Series,
+    lease_events: Correlator,
     waiting: VecDeque<Writing>,
     in_flight: usize,
     retries: VecDeque<(Moment, Writing)>,
@@ -209,14 +233,7 @@ impl EventRecorderState {
             let mailbox = self.mailbox.clone();
             let cancelled = self.cancelled.clone();
             self.tasks.spawn(async move {
-                let request = async {
-                    match (&writing.series, writing.core) {
-                        (Some(series), _) => writer.patch_series(&writing.record, *series).await,
-                        (None, true) => writer.create_core(&writing.record).await,
-                        (None, false) => writer.create(&writing.record).await,
-                    }
-                };
-                if let Some(reply) = cancelled.run_until_cancelled(request).await {
+                if let Some(reply) = cancelled.run_until_cancelled(writing.send(&writer)).await {
                     mailbox.tell(RecorderMessage::Written {
                         writing: Box::new(writing),
                         reply,
@@ -226,29 +243,24 @@ impl EventRecorderState {
         }
     }
 
-    fn written(&mut self, mut writing: Writing, reply: EventReply, now: Moment) {
+    fn written(&mut self, writing: Writing, reply: EventReply, now: Moment) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        match reply {
-            EventReply::NotFound if writing.series.is_some() => {
-                writing.series = None;
-                self.waiting.push_front(writing);
-            }
-            // Without a series it is the namespace that is gone, and the pod with it.
-            EventReply::Written | EventReply::NotFound => {}
-            EventReply::Refused { code, message } => {
-                tracing::warn!(code, message, event = %writing.record.regarding.name, "Event was refused and is dropped");
+        match writing.after(reply) {
+            Next::Over => {}
+            Next::Now(writing) => self.waiting.push_front(writing),
+            Next::Later(writing, wait) => self.retry(writing, now + wait),
+            Next::Rejected(writing, why) => {
+                tracing::error!(event = %writing.record.regarding.name, err = why, "Server rejected event (will not retry!)");
                 self.metrics.event_dropped();
-            }
-            EventReply::Throttled { retry_after } => self.retry(writing, now + retry_after),
-            EventReply::Failed { error } => {
-                tracing::debug!(error, event = %writing.record.regarding.name, "Event could not be written");
-                self.retry(writing, now + RETRY_AFTER);
             }
         }
     }
 
     fn retry(&mut self, mut writing: Writing, at: Moment) {
         writing.tries += 1;
+        if writing.tries >= TRIES {
+            tracing::error!(event = %writing.record.regarding.name, "Unable to write event (retry limit exceeded!)");
+        }
         if writing.tries >= TRIES || self.waiting.len() + self.retries.len() >= QUEUE {
             self.metrics.event_dropped();
             return;
@@ -266,7 +278,8 @@ impl EventRecorderState {
         }
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
-            for writing in self.series.sweep(now) {
+            let room = QUEUE.saturating_sub(self.waiting.len() + self.retries.len());
+            for writing in self.series.sweep(now, room) {
                 self.accept(Some(writing));
             }
         }
@@ -291,6 +304,7 @@ impl Actor for EventRecorder {
             clock: arguments.clock,
             metrics: arguments.metrics,
             series: Series::default(),
+            lease_events: Correlator::default(),
             waiting: VecDeque::new(),
             in_flight: 0,
             retries: VecDeque::new(),
@@ -316,7 +330,10 @@ impl Actor for EventRecorder {
                 let writing = state.series.record(record, Some(token), now);
                 state.accept(writing);
             }),
-            RecorderMessage::Lease(record) => state.accept(Some(Writing::core(*record))),
+            RecorderMessage::Lease(record) => match state.lease_events.correlate(*record, now) {
+                Some(writing) => state.accept(Some(writing)),
+                None => state.metrics.event_dropped(),
+            },
             RecorderMessage::Written { writing, reply } => state.written(*writing, reply, now),
             RecorderMessage::Flush(reply) => state.flushing.push(reply),
             RecorderMessage::Tick => state.tick(now),
@@ -335,5 +352,55 @@ impl Actor for EventRecorder {
             .alarm
             .arm(&state.mailbox, Some(due), now, || RecorderMessage::Tick);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::testing::pod;
+
+    use super::*;
+    use crate::log_subject::trace_of;
+
+    /// A recorder that does not get on.
+    struct Stuck;
+
+    impl Actor for Stuck {
+        type Msg = RecorderMessage;
+        type State = ();
+        type Arguments = ();
+
+        async fn pre_start(&self, _: ActorRef<RecorderMessage>, (): ()) -> Result<(), ActorProcessingErr> {
+            Ok(())
+        }
+
+        async fn handle(
+            &self,
+            _: ActorRef<RecorderMessage>,
+            _: RecorderMessage,
+            (): &mut (),
+        ) -> Result<(), ActorProcessingErr> {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn while_too_many_wait_events_are_dropped_and_counted_before_they_are_made() {
+        let (actor, _) = Actor::spawn(None, Stuck, ()).await.expect("it starts");
+        let recorder = Mailbox::new("EventRecorder", None);
+        recorder.bind(actor);
+        let (metrics, pod) = (Metrics::new(), pod("a").build());
+        let token = TermToken::without_election(1, Duration::from_secs(1));
+        let mut made = 0;
+        for _ in 0..QUEUE + 5 {
+            report(&recorder, &metrics, (trace_of(&pod), &token), || {
+                made += 1;
+                let time = jiff::Timestamp::UNIX_EPOCH;
+                PodEvent::about(&pod, EventType::Normal, "Scheduled", "Binding", String::new(), time)
+            });
+        }
+        assert_eq!(made, QUEUE);
+        let text = metrics.text().expect("it can be told");
+        assert!(text.contains("plimsoll_events_dropped_total 5\n"), "{text}");
     }
 }

@@ -16,6 +16,7 @@ use plimsoll_engine::PreemptionPlan;
 use plimsoll_model::{Moment, Pod, Timestamp, Uid};
 use plimsoll_queue::Release;
 use plimsoll_telemetry::Metrics;
+use plimsoll_telemetry::logs::V2;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -25,7 +26,8 @@ use self::preemptions::{Ending, Over, Preemptions, Said};
 use crate::alarm::Alarm;
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
-use crate::event_recorder::{PodEvent, RecorderMessage};
+use crate::event_recorder::{PodEvent, RecorderMessage, report};
+use crate::log_subject::trace_of;
 use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
@@ -150,7 +152,8 @@ impl EvictorState {
     fn begin(&mut self, (plan, number): (&PreemptionPlan, u64), rejected: &[Uid], now: Moment, said: &mut Vec<Said>) {
         let how = if plan.asynchronous { " asynchronously" } else { "" };
         tracing::info!(
-            preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(), rejected = rejected.len(),
+            name: V2, preemptor = %plan.preemptor.name, node = %plan.node, numVictims = plan.victims.len(),
+            numVictimsToDelete = plan.victims.len().saturating_sub(rejected.len()), trace_id = %trace_of(&plan.preemptor),
             "Start the preemption{how}"
         );
         self.numbers.begin(&plan.preemptor.uid, number);
@@ -195,24 +198,28 @@ impl EvictorState {
     }
 
     fn tell_of_victim(&self, victim: &Arc<Pod>, preemptor: &Arc<Pod>, node: &str, in_memory: bool) {
-        tracing::info!(preemptor = %preemptor.name, victim = %victim.name, %node, "Preemptor Pod preempted victim Pod");
+        tracing::info!(
+            name: V2, preemptor = %preemptor.name, victim = %victim.name, %node, trace_id = %trace_of(preemptor),
+            "Preemptor Pod preempted victim Pod"
+        );
         let suffix = if in_memory { " (in kube-scheduler memory)." } else { "" };
         let text = format!("Preempted by pod {} on node {node}{suffix}", preemptor.uid);
-        let wall = self.parts.clock.wall();
-        let event = PodEvent::about(victim, EventType::Normal, "Preempted", "Preempting", text, wall);
-        self.parts.recorder.tell(RecorderMessage::Pod {
-            event: Box::new(event.because_of(preemptor)),
-            trace: TraceContext::of(&victim.uid),
-            token: Arc::clone(&self.parts.token),
-        });
+        let parts = &self.parts;
+        report(
+            &parts.recorder,
+            &parts.metrics,
+            (trace_of(victim), &parts.token),
+            || {
+                let wall = parts.clock.wall();
+                PodEvent::about(victim, EventType::Normal, "Preempted", "Preempting", text, wall).because_of(preemptor)
+            },
+        );
     }
 
     fn count_execution(&self, preemptor: &Uid, succeeded: bool, took: Duration) {
         let result = if succeeded { "success" } else { "error" };
         tracing::info!(
-            preemptor = preemptor.as_str(),
-            result,
-            "Async Preemption finished completely"
+            name: V2, preemptor = preemptor.as_str(), result, "Async Preemption finished completely"
         );
         self.parts.metrics.preemption().executed(succeeded, took);
     }
@@ -327,7 +334,8 @@ impl Actor for Evictor {
                 .in_scope(|| state.begin((&plan, number), &rejected, now, &mut said)),
             EvictorMessage::Adopt { plan, number } => {
                 tracing::info!(
-                    preemptor = %plan.preemptor.name, node = %plan.node, victims = plan.victims.len(),
+                    name: V2, preemptor = %plan.preemptor.name, node = %plan.node, numVictims = plan.victims.len(),
+                    trace_id = %trace_of(&plan.preemptor),
                     "An earlier leader has begun the preemption; waiting for its victims"
                 );
                 state.numbers.begin(&plan.preemptor.uid, number);

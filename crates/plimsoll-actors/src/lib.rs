@@ -30,6 +30,7 @@ pub mod evictor;
 pub mod hand_over;
 pub mod http_server;
 pub mod informer_cache;
+mod log_subject;
 pub mod mailbox;
 pub mod permits;
 mod resource_page;

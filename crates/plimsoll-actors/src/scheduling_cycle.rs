@@ -26,6 +26,7 @@ use plimsoll_framework::{Effect, EffectReply};
 use plimsoll_model::guard::{Guard, holds};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{PoppedPod, Release};
+use plimsoll_telemetry::logs::V3;
 use plimsoll_telemetry::{AttemptResult, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
@@ -48,6 +49,7 @@ use crate::event_recorder::RecorderMessage;
 use crate::evictor::EvictorMessage;
 use crate::hand_over::HandOver;
 use crate::informer_cache::{Changes, Credit};
+use crate::log_subject::trace_of;
 use crate::mailbox::{Mailbox, Reply};
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
@@ -214,7 +216,7 @@ impl SchedulingCycleState {
         }
         let pod = Arc::clone(&popped.pod);
         self.status_writes.handed_out(&pod);
-        tracing::debug!(pod = %pod.name, "Attempting to schedule pod");
+        tracing::debug!(name: V3, pod = %pod.name, trace_id = %trace_of(&pod), "Attempting to schedule pod");
         self.attempted.insert(
             pod.uid.clone(),
             Attempted {
@@ -261,7 +263,10 @@ impl SchedulingCycleState {
                 self.engine.abandon();
                 self.engine.rebuild(now, &mut notices);
                 if let Some(popped) = self.current.take() {
-                    tracing::error!(pod = %popped.pod.name, panic = text, "Deciding the pod panicked; it is set aside");
+                    tracing::error!(
+                        pod = %popped.pod.name, panic = text, trace_id = %trace_of(&popped.pod),
+                        "Deciding the pod panicked; it is set aside"
+                    );
                     self.set_aside(&popped, &text, now);
                 }
                 self.panics.spend(now)?;

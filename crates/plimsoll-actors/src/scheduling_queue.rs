@@ -1,6 +1,7 @@
 //! `SchedulingQueue`: moves messages around the queue's state machine; every rule is in `plimsoll-queue`.
 
 mod auditing;
+mod change_lines;
 mod measuring;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use plimsoll_client::Clock;
 use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{Outcome, PoppedPod, Release, SchedulingQueue as Queue};
+use plimsoll_telemetry::logs::V2;
 use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
@@ -168,6 +170,7 @@ pub struct SchedulingQueueState {
 
 impl Drop for SchedulingQueueState {
     fn drop(&mut self) {
+        tracing::info!(name: V2, "Scheduling queue is closed");
         self.metrics.queue().emptied();
     }
 }
@@ -190,8 +193,17 @@ impl SchedulingQueueState {
     }
 
     fn settle(&mut self, uid: Uid, outcome: Outcome, now: Moment) {
+        let plugins = match &outcome {
+            Outcome::Rejected { plugins, .. } if tracing::enabled!(tracing::Level::DEBUG) => plugins.join(","),
+            _ => String::new(),
+        };
         if let Err(error) = self.queue.settle(&uid, outcome, now) {
             tracing::error!(%uid, %error, "Pod could not be taken back into the queue");
+        }
+        if let Some(pod) = self.queue.pod(&uid)
+            && let Some(place) = self.queue.place_of(&uid)
+        {
+            change_lines::tell_of_return(pod, place, &plugins);
         }
         if let Some(settled) = &mut self.settled {
             settled.push(uid);

@@ -14,6 +14,7 @@ use plimsoll_config::SchedulerConfig;
 use plimsoll_framework::Profile;
 use plimsoll_model::Moment;
 use plimsoll_telemetry::Metrics;
+use plimsoll_telemetry::logs::V3;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -495,7 +496,7 @@ impl Actor for Supervisor {
         state.mailbox.depth().taken();
         match message {
             SupervisorMessage::Synced => {
-                tracing::info!("Handlers synced");
+                tracing::debug!(name: V3, "Handlers synced");
                 state.warm.elector.tell(ElectorMessage::Begin);
             }
             SupervisorMessage::TermBegan(token) => Box::pin(state.begin_term(&myself, token)).await?,

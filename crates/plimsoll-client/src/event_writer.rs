@@ -121,6 +121,15 @@ pub struct EventSeries {
     pub last_observed_time: Timestamp,
 }
 
+/// How often a core event has happened, and when last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EventCount {
+    /// Occurrences so far.
+    pub count: u32,
+    /// The last of them.
+    pub last_timestamp: Timestamp,
+}
+
 /// The outcome of writing one event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventReply {
@@ -128,6 +137,9 @@ pub enum EventReply {
     Written,
     /// 404: for a series, the event it continues has expired and must be created anew.
     NotFound,
+    /// There is an event of that name already. For one that was to be created alone it is our own, written by a request
+    /// whose answer was lost.
+    Exists,
     /// Refused; client-go does not try such an event again.
     Refused {
         /// HTTP status.
@@ -160,8 +172,8 @@ impl EventWriter {
         Self { client }
     }
 
-    /// Creates an `events.k8s.io/v1` event.
-    pub async fn create(&self, record: &EventRecord) -> EventReply {
+    /// Creates an `events.k8s.io/v1` event, as a series if it has happened more than once by now.
+    pub async fn create(&self, record: &EventRecord, series: Option<EventSeries>) -> EventReply {
         let mut body = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
@@ -178,6 +190,9 @@ impl EventWriter {
         if let Some(related) = &record.related {
             body["related"] = related.to_json();
         }
+        if let Some(series) = series {
+            body["series"] = series.to_json();
+        }
         let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", record.namespace());
         reply(
             self.client
@@ -188,9 +203,7 @@ impl EventWriter {
 
     /// Turns the event that was created from `record` into a series, or moves its count on.
     pub async fn patch_series(&self, record: &EventRecord, series: EventSeries) -> EventReply {
-        let body = json!({
-            "series": { "count": series.count, "lastObservedTime": micros_text(series.last_observed_time) },
-        });
+        let body = json!({ "series": series.to_json() });
         let path = format!(
             "/apis/events.k8s.io/v1/namespaces/{}/events/{}",
             record.namespace(),
@@ -205,8 +218,7 @@ impl EventWriter {
 
     /// Creates a core `v1` event, the form in which client-go's elector tells about its Lease. Its source is the
     /// reporting controller and instance; it has no action.
-    pub async fn create_core(&self, record: &EventRecord) -> EventReply {
-        let time = seconds_text(record.event_time);
+    pub async fn create_core(&self, record: &EventRecord, count: EventCount) -> EventReply {
         let body = json!({
             "apiVersion": "v1",
             "kind": "Event",
@@ -215,9 +227,9 @@ impl EventWriter {
             "reason": record.reason.as_str(),
             "message": record.note,
             "source": { "component": record.reporting_controller.as_str() },
-            "firstTimestamp": time,
-            "lastTimestamp": time,
-            "count": 1,
+            "firstTimestamp": seconds_text(record.event_time),
+            "lastTimestamp": seconds_text(count.last_timestamp),
+            "count": count.count,
             "type": record.event_type.as_str(),
             "eventTime": null,
             "reportingComponent": record.reporting_controller.as_str(),
@@ -229,6 +241,27 @@ impl EventWriter {
                 .send_unfenced(post(&path, body.to_string().into_bytes()))
                 .await,
         )
+    }
+
+    /// Moves the count of the core event that was created from `record` on, and its message with it.
+    pub async fn patch_core(&self, record: &EventRecord, count: EventCount) -> EventReply {
+        let body = json!({
+            "count": count.count,
+            "lastTimestamp": seconds_text(count.last_timestamp),
+            "message": record.note,
+        });
+        let path = format!("/api/v1/namespaces/{}/events/{}", record.namespace(), record.name());
+        reply(
+            self.client
+                .send_unfenced(patch(&path, body.to_string().into_bytes()))
+                .await,
+        )
+    }
+}
+
+impl EventSeries {
+    fn to_json(self) -> Value {
+        json!({ "count": self.count, "lastObservedTime": micros_text(self.last_observed_time) })
     }
 }
 
@@ -246,8 +279,7 @@ fn reply(outcome: Result<Reply, SendError>) -> EventReply {
     };
     match Class::of(&reply) {
         Class::Done => EventReply::Written,
-        // Our own event, written by a request whose answer was lost.
-        Class::Conflict if reply.refusal().reason == "AlreadyExists" => EventReply::Written,
+        Class::Conflict if reply.refusal().reason == "AlreadyExists" => EventReply::Exists,
         Class::NotFound => EventReply::NotFound,
         Class::Conflict | Class::Refused => EventReply::Refused {
             code: reply.status.as_u16(),

@@ -34,7 +34,7 @@ pub use barrier::{Account, BarrierError, consistent_account, consistent_version,
 pub use clock::{Clock, SystemClock, VirtualClock, micros_text, seconds_text};
 pub use config_map::read_config_map;
 pub use connect::{Access, ConnectError, Connections, connect, load_config, separate};
-pub use event_writer::{EventRecord, EventReply, EventSeries, EventType, EventWriter, ObjectReference};
+pub use event_writer::{EventCount, EventRecord, EventReply, EventSeries, EventType, EventWriter, ObjectReference};
 pub use fence::{Fence, FenceClosed, Fenced, FencedBody, fenced};
 pub use lease::{LeaseClient, LeaseRecord, LeaseReply, StoredLease};
 pub use lease_candidate::{CandidateReply, LeaseCandidateClient, StoredCandidate};

@@ -8,12 +8,12 @@ use std::time::Duration;
 use plimsoll_apiserver::resource::find_plural;
 use plimsoll_apiserver::{ApiServer, Config, VirtualClock as ServerClock};
 use plimsoll_client::{
-    ApiClient, BindReply, ConditionPatch, CsiDrivers, CsiNodes, CsiStorageCapacities, EventRecord, EventReply,
-    EventSeries, EventType, EventWriter, LeaseClient, LeaseRecord, LeaseReply, Namespaces, Nodes, NominationPatch,
-    ObjectReference, PatchReply, PersistentVolumeClaims, PersistentVolumes, PodRead, PodStatusPatch, Pods, RawPolicies,
-    ReplicaSets, ReplicationControllers, Services, StatefulSets, StorageClasses, TermToken, VirtualClock,
-    VolumeAttachments, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_account, consistent_version,
-    force_progress, watch_lease,
+    ApiClient, BindReply, ConditionPatch, CsiDrivers, CsiNodes, CsiStorageCapacities, EventCount, EventRecord,
+    EventReply, EventSeries, EventType, EventWriter, LeaseClient, LeaseRecord, LeaseReply, Namespaces, Nodes,
+    NominationPatch, ObjectReference, PatchReply, PersistentVolumeClaims, PersistentVolumes, PodRead, PodStatusPatch,
+    Pods, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets, StorageClasses, TermToken,
+    VirtualClock, VolumeAttachments, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_account,
+    consistent_version, force_progress, watch_lease,
 };
 use plimsoll_model::{Moment, ObjectName, Pod, Timestamp, Uid};
 use rand_chacha::ChaCha8Rng;
@@ -349,8 +349,8 @@ async fn events_are_accepted_and_become_series() {
         reporting_instance: "default-scheduler-host".into(),
         event_time: epoch(),
     };
-    assert_eq!(writer.create(&record).await, EventReply::Written);
-    assert_eq!(writer.create(&record).await, EventReply::Written, "its own twin");
+    assert_eq!(writer.create(&record, None).await, EventReply::Written);
+    assert_eq!(writer.create(&record, None).await, EventReply::Exists, "its own twin");
     let series = EventSeries {
         count: 2,
         last_observed_time: epoch(),
@@ -365,7 +365,12 @@ async fn events_are_accepted_and_become_series() {
         uid: Uid::from("u"),
         resource_version: "1".into(),
     };
-    assert_eq!(writer.create_core(&lease).await, EventReply::Written);
+    let count = |count| EventCount {
+        count,
+        last_timestamp: epoch(),
+    };
+    assert_eq!(writer.create_core(&lease, count(1)).await, EventReply::Written);
+    assert_eq!(writer.patch_core(&lease, count(2)).await, EventReply::Written);
 }
 
 /// What a watch of one kind first says: the names of its objects.

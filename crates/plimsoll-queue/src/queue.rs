@@ -351,6 +351,11 @@ impl SchedulingQueue {
         self.records[self.records.find(uid)?].place()
     }
 
+    /// The pod as it was seen last; nothing when it is not pending.
+    pub fn pod(&self, uid: &Uid) -> Option<&Arc<Pod>> {
+        Some(&self.records[self.records.find(uid)?].pod)
+    }
+
     /// How many pods are where.
     pub fn counts(&self) -> Counts {
         self.counts

@@ -1,4 +1,5 @@
-//! Prometheus metrics under kube-scheduler's names, and the HTTPS server for them and for health checks.
+//! What Plimsoll tells about itself: Prometheus metrics under kube-scheduler's names, the HTTPS server for them and for health
+//! checks, and the log.
 
 mod attempt_metrics;
 mod audit_metrics;
@@ -11,6 +12,7 @@ mod framework_metrics;
 mod hand_over_metrics;
 mod health;
 mod health_metrics;
+pub mod logs;
 mod mailbox_depths;
 mod metrics;
 mod policy;

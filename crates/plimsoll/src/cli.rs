@@ -51,6 +51,7 @@ fn run(arguments: Vec<OsString>) -> anyhow::Result<ExitCode> {
                 let ended = runtime.block_on(Box::pin(Scheduler::builder().build().run(*options)));
                 // A plugin that does not return would keep the process from ending.
                 runtime.shutdown_background();
+                logging::flush();
                 ended?;
                 Ok(ExitCode::SUCCESS)
             }

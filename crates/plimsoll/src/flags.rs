@@ -1,8 +1,11 @@
 //! kube-scheduler's command line: the same flags, read by the same rules.
 
 mod config;
+mod given;
+mod logs;
 mod metrics;
 mod upstream;
+mod versions;
 
 #[cfg(test)]
 mod tests;
@@ -19,9 +22,11 @@ use plimsoll_client::Access;
 use plimsoll_config::{DEFAULT_BIND_PODS_BURST, ElectionConfig, FeatureGateError, FeatureGates, parse_go_duration};
 use plimsoll_telemetry::TlsIdentity;
 
+pub use self::given::GivenFlags;
+use self::logs::LogFlags;
 use self::metrics::MetricsFlags;
+use self::versions::VersionFlags;
 use crate::Options;
-use crate::logging::{LogFormat, Logging};
 use crate::version;
 
 /// What a command line asks for.
@@ -91,7 +96,7 @@ struct Flags {
     write_config_to: String,
     #[command(flatten)]
     policy: PolicyFlags,
-    /// Path to the kubeconfig file with authorization and API server location information
+    /// DEPRECATED: path to the kubeconfig file with authorization and API server location information; without effect beside --config
     #[arg(long, value_name = "FILE", default_value = "")]
     kubeconfig: String,
     /// The address of the API server (overrides any value in kubeconfig)
@@ -105,10 +110,10 @@ struct Flags {
     #[command(flatten)]
     metrics: MetricsFlags,
 
-    /// Requests per second to the API server; zero or less for no limit
+    /// DEPRECATED: requests per second to the API server, zero or less for no limit; without effect beside --config
     #[arg(long, value_name = "QPS", default_value_t = 50.0, allow_negative_numbers = true)]
     kube_api_qps: f32,
-    /// Requests to the API server that may exceed the rate at once
+    /// DEPRECATED: requests to the API server that may exceed the rate at once; without effect beside --config
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     kube_api_burst: u32,
     /// Bindings per second, as Kubernetes 1.0 limited them (to 15); no limit unless set
@@ -117,36 +122,28 @@ struct Flags {
     /// Bindings that may exceed that rate at once
     #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_BIND_PODS_BURST)]
     bind_pods_burst: u32,
-    /// Content type of requests; accepted, and JSON is spoken
+    /// DEPRECATED: content type of requests; accepted without meaning: JSON is spoken
     #[arg(long, value_name = "TYPE", default_value = "application/vnd.kubernetes.protobuf")]
     kube_api_content_type: String,
-    /// Accepted for the configuration's enableProfiling
+    /// DEPRECATED: the configuration's enableProfiling; without effect beside --config
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
           default_missing_value = "true", action = ArgAction::Set, value_parser = parse_go_bool)]
     profiling: bool,
-    /// Accepted for the configuration's enableContentionProfiling
+    /// DEPRECATED: the configuration's enableContentionProfiling; accepted without meaning
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
           default_missing_value = "true", action = ArgAction::Set, value_parser = parse_go_bool)]
     contention_profiling: bool,
     // Its help lists the gates.
-    #[arg(long, value_name = "GATES", action = ArgAction::Append)]
+    #[arg(long, help_heading = "Feature gates", value_name = "GATES", action = ArgAction::Append)]
     feature_gates: Vec<String>,
-    /// How long a pod may wait as unschedulable before it is tried again in any case
-    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = parse_go_duration)]
+    #[command(flatten)]
+    versions: VersionFlags,
+    /// DEPRECATED: how long a pod may wait as unschedulable before it is tried again in any case
+    #[arg(long, value_name = "DURATION", default_value = "5m0s", value_parser = parse_go_duration)]
     pod_max_in_unschedulable_pods_duration: Duration,
 
-    /// How log lines look
-    #[arg(long, value_enum, default_value_t)]
-    logging_format: LogFormat,
-    /// Number for the log level verbosity: 4 adds the steps of each attempt, 6 everything
-    #[arg(
-        short,
-        long,
-        value_name = "LEVEL",
-        default_value_t = 0,
-        allow_negative_numbers = true
-    )]
-    v: i32,
+    #[command(flatten)]
+    logs: LogFlags,
     /// Print version information and quit; =raw prints more
     #[arg(long, value_name = "true|raw", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     version: Option<String>,
@@ -231,6 +228,15 @@ struct ServingFlags {
     tls_private_key_file: String,
 }
 
+/// Several faults in one text, as kube-scheduler puts them together; none when there is no fault.
+fn aggregate(faults: Vec<String>) -> Option<String> {
+    match &faults[..] {
+        [] => None,
+        [fault] => Some(fault.clone()),
+        _ => Some(format!("[{}]", faults.join(", "))),
+    }
+}
+
 /// What Go's `strconv.ParseBool` takes for a boolean.
 fn parse_go_bool(text: &str) -> Result<bool, String> {
     match text {
@@ -249,10 +255,15 @@ pub fn parse(program: &str, arguments: impl IntoIterator<Item = OsString>) -> Re
     let command = Flags::command().name("plimsoll").bin_name(program.to_owned());
     let command = command.mut_arg("feature_gates", |flag| flag.help(gates_help()));
     let parsed = command
+        .clone()
         .try_get_matches_from(std::iter::once(program.into()).chain(arguments))
         .and_then(|matches| Ok((Flags::from_arg_matches(&matches)?, matches)));
     match parsed {
-        Ok((flags, matches)) => flags.request(program, &matches),
+        Ok((flags, matches)) => {
+            let another_version = flags.versions.asks_for_another();
+            let given = GivenFlags::of(&command, &matches, another_version);
+            flags.request(program, &matches, given)
+        }
         Err(error) if error.kind() == ErrorKind::DisplayHelp => Ok(Request::Print(error.to_string())),
         Err(error) => Err(explain(&error)),
     }
@@ -302,7 +313,7 @@ fn given(text: String) -> Option<String> {
 }
 
 impl Flags {
-    fn request(self, program: &str, matches: &ArgMatches) -> Result<Request, FlagError> {
+    fn request(self, program: &str, matches: &ArgMatches, given: GivenFlags) -> Result<Request, FlagError> {
         match self.version.as_deref() {
             None | Some("false") => {}
             Some("true") => return Ok(Request::Print(format!("{}\n", version::line()))),
@@ -319,11 +330,14 @@ impl Flags {
                 arguments: self.arguments,
             });
         }
-        self.options(matches).map(|options| Request::Run(Box::new(options)))
+        self.options(matches, given)
+            .map(|options| Request::Run(Box::new(options)))
     }
 
-    fn options(self, matches: &ArgMatches) -> Result<Options, FlagError> {
+    fn options(self, matches: &ArgMatches, flags: GivenFlags) -> Result<Options, FlagError> {
+        self.versions.check()?;
         let (source, config) = self.configuration(matches)?;
+        let logging = self.logs.options(&config.feature_gates)?;
         Ok(Options {
             access: Access {
                 kubeconfig: given(self.kubeconfig).map(PathBuf::from),
@@ -334,10 +348,8 @@ impl Flags {
             write_config_to: given(self.write_config_to).map(PathBuf::from),
             listen: self.serving.listen()?,
             metrics: self.metrics.policy()?,
-            logging: Logging {
-                format: self.logging_format,
-                verbosity: self.v,
-            },
+            logging,
+            flags,
             host: given(self.hostname_override),
             test_panic_label: self.enable_test_plugins,
         })

@@ -23,9 +23,11 @@ use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
 use plimsoll_config::{
-    ElectionConfigError, FeatureGates, Gate, PluginRef, ProfileConfig, ResourceLockError, SchedulerConfig, Stage,
+    ElectionConfigError, FeatureGates, Gate, PluginRef, PluginSet, ProfileConfig, ResourceLockError, SchedulerConfig,
+    Stage,
 };
 use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
+use plimsoll_telemetry::logs::V2;
 use plimsoll_telemetry::{Build, BuildMetrics, Metrics, MetricsPolicy};
 use ractor::SpawnErr;
 
@@ -37,7 +39,8 @@ use self::reload::Reloads;
 use self::signals::Signals;
 use self::watchdog::Watchdog;
 use crate::config_source::{ConfigOptions, ConfigSourceError, LoadedConfig, lower};
-use crate::logging::Logging;
+use crate::flags::GivenFlags;
+use crate::logging::{self, Logging};
 use crate::version;
 
 /// What the command line says.
@@ -58,6 +61,8 @@ pub struct Options {
     pub metrics: MetricsPolicy,
     /// What is logged; see [`crate::logging::install`].
     pub logging: Logging,
+    /// The flags themselves, for the log.
+    pub flags: GivenFlags,
     /// Stands for the host's name.
     pub host: Option<String>,
     /// Pods with this label make a plugin panic. For tests of what happens then.
@@ -81,6 +86,7 @@ impl Options {
             listen: None,
             metrics: MetricsPolicy::default(),
             logging: Logging::default(),
+            flags: GivenFlags::default(),
             host: None,
             test_panic_label: None,
         }
@@ -234,6 +240,15 @@ impl Scheduler {
             &self.registry,
             &config.feature_gates,
         )?;
+        for profile in &config.profiles {
+            tracing::info!(
+                name: V2, profile = profile.scheduler_name, Plugins = names(&profile.plugins.multi_point),
+                "the scheduler starts to work with those plugins"
+            );
+        }
+        for extender in &config.extenders {
+            tracing::info!(name: V2, extender = extender.url_prefix, "Creating extender");
+        }
         for missing in plimsoll_plugins::missing() {
             let kept = |profile: &Arc<Profile>| profile.not_there_yet.iter().any(|name| name == missing.plugin);
             if profiles.iter().any(kept) {
@@ -246,6 +261,7 @@ impl Scheduler {
     /// Nothing is started when the configuration was to be written only.
     async fn start(mut self, options: Options) -> Result<Option<Started>, RunError> {
         crate::install_crypto_provider();
+        options.flags.tell();
         let Identity { host, lease, seed } = Identity::new(options.host);
         tracing::info!(
             version = version::VERSION,
@@ -268,7 +284,7 @@ impl Scheduler {
         let clock = SystemClock;
         let content = loader.read(&options.access, clock).await?;
         let (complete, profiles) = loader.load(&content.text).await?;
-        loader.tell(&complete, options.logging.verbosity);
+        loader.tell(&complete);
         let LoadedConfig { config, kind, .. } = complete;
         if let Some(path) = options.write_config_to {
             return write_config(path, &config.to_yaml(kind)).await.map(|()| None);
@@ -319,6 +335,12 @@ impl Scheduler {
             leader_elect,
         }))
     }
+}
+
+/// The plugins of a set, in order.
+fn names(set: &PluginSet) -> String {
+    let names: Vec<_> = set.enabled.iter().map(|plugin| plugin.name.as_str()).collect();
+    names.join(",")
 }
 
 /// A replica that runs.
@@ -416,6 +438,7 @@ async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exi
         Either::Left((exit, _)) => exit,
         Either::Right(_) => {
             tracing::error!("A second signal: ending at once");
+            logging::flush();
             std::process::exit(1)
         }
     }

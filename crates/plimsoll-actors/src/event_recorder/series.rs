@@ -7,6 +7,8 @@ use std::time::Duration;
 use plimsoll_client::{EventRecord, EventSeries, ObjectReference, TermToken};
 use plimsoll_model::Moment;
 
+use super::writing::{Form, Writing};
+
 /// A series that was silent for this long is written a last time and forgotten; so is a single event.
 const IDLE: Duration = Duration::from_mins(6);
 
@@ -54,33 +56,6 @@ impl Key {
     }
 }
 
-/// One request to the events API.
-#[derive(Debug, Clone)]
-pub struct Writing {
-    /// The event.
-    pub(crate) record: EventRecord,
-    /// The series to patch onto it; a creation without.
-    pub(crate) series: Option<EventSeries>,
-    /// Whether it is a core/v1 event.
-    pub(crate) core: bool,
-    /// The term it belongs to.
-    pub(crate) token: Option<Arc<TermToken>>,
-    /// Tries that have failed.
-    pub(crate) tries: u32,
-}
-
-impl Writing {
-    pub(crate) fn core(record: EventRecord) -> Self {
-        Self {
-            record,
-            series: None,
-            core: true,
-            token: None,
-            tries: 0,
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Remembered {
     record: EventRecord,
@@ -88,25 +63,27 @@ struct Remembered {
     series: Option<EventSeries>,
     seen: Moment,
     written: Moment,
+    /// Its place in the order.
+    sighting: u64,
 }
 
 impl Remembered {
-    fn patch(&self) -> Option<Writing> {
-        let series = Some(self.series?);
-        Some(Writing {
-            record: self.record.clone(),
-            series,
-            core: false,
+    fn writing(&self) -> Writing {
+        Writing {
+            create: self.series.is_none(),
             token: self.token.clone(),
-            tries: 0,
-        })
+            ..Writing::new(self.record.clone(), Form::Pod(self.series))
+        }
     }
 }
 
 /// The events of the last minutes.
 #[derive(Debug, Default)]
 pub(crate) struct Series {
-    events: BTreeMap<Key, Remembered>,
+    events: BTreeMap<Arc<Key>, Remembered>,
+    /// From the one that was silent for longest to the one that was seen last.
+    order: BTreeMap<u64, Arc<Key>>,
+    sightings: u64,
 }
 
 impl Series {
@@ -118,8 +95,12 @@ impl Series {
         token: Option<Arc<TermToken>>,
         now: Moment,
     ) -> Option<Writing> {
-        let key = Key::of(&record);
+        let key = Arc::new(Key::of(&record));
+        self.sightings += 1;
+        self.order.insert(self.sightings, Arc::clone(&key));
         if let Some(known) = self.events.get_mut(&key) {
+            self.order.remove(&known.sighting);
+            known.sighting = self.sightings;
             known.seen = now;
             known.token = token;
             let last_observed_time = record.event_time;
@@ -133,46 +114,44 @@ impl Series {
                 last_observed_time,
             });
             known.written = now;
-            return known.patch();
+            return Some(known.writing());
         }
-        if self.events.len() >= REMEMBERED {
-            let oldest = self
-                .events
-                .iter()
-                .min_by_key(|(_, event)| event.seen)
-                .map(|(key, _)| key.clone());
-            if let Some(oldest) = oldest {
-                self.events.remove(&oldest);
-            }
+        if self.events.len() >= REMEMBERED
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.events.remove(&oldest);
         }
-        let writing = Writing {
-            record: record.clone(),
+        let event = Remembered {
+            record,
+            token,
             series: None,
-            core: false,
-            token: token.clone(),
-            tries: 0,
+            seen: now,
+            written: now,
+            sighting: self.sightings,
         };
-        self.events.insert(
-            key,
-            Remembered {
-                record,
-                token,
-                series: None,
-                seen: now,
-                written: now,
-            },
-        );
+        let writing = event.writing();
+        self.events.insert(key, event);
         Some(writing)
     }
 
-    /// Forgets what is idle and says what is to be written of the rest.
-    pub(crate) fn sweep(&mut self, now: Moment) -> Vec<Writing> {
+    /// Forgets what is idle and says what is to be written of the rest, at most so many events; others have to wait for the
+    /// next time.
+    pub(crate) fn sweep(&mut self, now: Moment, most: usize) -> Vec<Writing> {
         let mut writings = Vec::new();
-        self.events.retain(|_, event| {
+        self.order.retain(|_, key| {
+            let Some(event) = self.events.get_mut(key) else {
+                return false;
+            };
             let idle = now.since(event.seen) >= IDLE;
             if event.series.is_some() && (idle || now.since(event.written) >= REFRESH) {
+                if writings.len() >= most {
+                    return true;
+                }
                 event.written = now;
-                writings.extend(event.patch());
+                writings.push(event.writing());
+            }
+            if idle {
+                self.events.remove(key);
             }
             !idle
         });

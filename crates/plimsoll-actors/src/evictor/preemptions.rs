@@ -8,6 +8,7 @@ use plimsoll_model::{Moment, Pod, Timestamp, Uid};
 
 use super::eviction::{Eviction, Finding, Stage};
 use super::request::{Answer, Request};
+use crate::log_subject::trace_of;
 
 /// A preemption that was refused, or that the API server says has nobody to evict, is not tried again at once: what made it
 /// so has not changed yet.
@@ -389,7 +390,10 @@ impl Preemptions {
     fn fail(&mut self, uid: &Uid, why: &str, now: Moment, said: &mut Vec<Said>) {
         let Some(open) = self.open.get_mut(uid) else { return };
         let how = if open.asynchronous { "async " } else { "" };
-        tracing::error!(preemptor = %open.preemptor.name, node = %open.node, error = why, "Error occurred during {how}preemption");
+        tracing::error!(
+            preemptor = %open.preemptor.name, node = %open.node, err = why, trace_id = %trace_of(&open.preemptor),
+            "Error occurred during {how}preemption"
+        );
         if !open.executed {
             open.executed = true;
             said.push(Said::Executed {

@@ -10,10 +10,12 @@ use plimsoll_model::storage::VolumeWritten;
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::Outcome as QueueOutcome;
 use plimsoll_telemetry::HandOverStage;
+use plimsoll_telemetry::logs::V1;
 
 use super::{CycleMessage, SchedulingCycleState};
 use crate::binding_workers::{ExtenderBindReply, WriteJob};
 use crate::claim_input::{bind_input, bind_kind, extender_bind_input, extender_bind_kind, read_input};
+use crate::log_subject::trace_of;
 use crate::permits::WaitingReport;
 use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
@@ -96,7 +98,7 @@ impl SchedulingCycleState {
                 self.report_bound(&pod, &node, evaluated_nodes, feasible_nodes, now);
             }
             Notice::BoundElsewhere { pod, node, .. } => {
-                tracing::warn!(pod = %pod.name, %node, "Another scheduler has bound the pod");
+                tracing::warn!(pod = %pod.name, %node, trace_id = %trace_of(&pod), "Another scheduler has bound the pod");
                 self.metrics.foreign_bind();
                 self.attempted.remove(&pod.uid);
                 self.settle(&pod, QueueOutcome::Placed);
@@ -109,7 +111,9 @@ impl SchedulingCycleState {
                 ..
             } => {
                 self.measure_claim(&pod, &timeline);
-                tracing::info!(pod = %pod.name, %node, error = failure.message, "Failed to bind pod");
+                tracing::info!(
+                    name: V1, pod = %pod.name, %node, err = failure.message, trace_id = %trace_of(&pod), "Failed to bind pod"
+                );
                 self.fail_after_choice(&pod, failure, now);
             }
             Notice::PodGone { pod, message, .. } => {
@@ -120,7 +124,7 @@ impl SchedulingCycleState {
                 self.settle(&pod, QueueOutcome::Dropped);
             }
             Notice::PermitWaitEnded { pod, code, waited } => {
-                tracing::debug!(pod = %pod.name, %code, "Pod waits on permit no longer");
+                tracing::debug!(pod = %pod.name, %code, trace_id = %trace_of(&pod), "Pod waits on permit no longer");
                 self.metrics.attempts().permit_wait(code.as_str(), waited, None);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
@@ -270,20 +274,23 @@ impl SchedulingCycleState {
 
 /// An extender has failed and is done without. Operators read kube-scheduler's words.
 fn tell_ignored(pod: &Pod, extender: &Extender, verb: &str, error: &str) {
-    let (pod, extender_url) = (&pod.name, extender.url());
+    let (trace_id, pod, extender_url) = (trace_of(pod), &pod.name, extender.url());
     match verb {
         "prioritize" => tracing::debug!(
-            %pod, extender = extender_url, error,
+            %pod, extender = extender_url, err = error, %trace_id,
             "Failed to run extender's priority function. No score given by this extender."
         ),
         "bind" => tracing::info!(
-            %pod, extender = extender_url, err = error,
+            %pod, extender = extender_url, err = error, %trace_id,
             "Skipping extender in bind as it returned error and has ignorable flag set"
         ),
         _ if extender.ignorable() => tracing::info!(
-            %pod, extender = extender_url, err = error,
+            %pod, extender = extender_url, err = error, %trace_id,
             "Skipping extender as it returned error and has ignorable flag set"
         ),
-        _ => tracing::error!(%pod, extender = extender_url, err = error, "Evaluation failed on nominated node"),
+        _ => tracing::error!(
+            %pod, extender = extender_url, err = error, %trace_id,
+            "Evaluation failed on nominated node"
+        ),
     }
 }

@@ -1,7 +1,5 @@
 //! How the end of an attempt is told: to the queue, to metrics, in the pod's status and as an event.
 
-use std::sync::Arc;
-
 use plimsoll_client::{ConditionPatch, EventType, NominationPatch, PodStatusPatch};
 use plimsoll_engine::{
     Diagnosis, DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note,
@@ -10,11 +8,12 @@ use plimsoll_engine::{
 use plimsoll_model::{Moment, Pod, Timestamp};
 use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod, SET_ASIDE_MESSAGE};
 use plimsoll_telemetry::AttemptResult;
+use plimsoll_telemetry::logs::{V2, V3};
 
 use super::SchedulingCycleState;
-use crate::event_recorder::{PodEvent, RecorderMessage};
+use crate::event_recorder::{PodEvent, report};
+use crate::log_subject::trace_of;
 use crate::scheduling_queue::QueueMessage;
-use crate::trace_context::TraceContext;
 
 impl SchedulingCycleState {
     /// The cycle of a pod is over.
@@ -25,7 +24,10 @@ impl SchedulingCycleState {
         }
         match outcome {
             Outcome::Placed(placement) => {
-                tracing::debug!(pod = %pod.name, node = %placement.node, "Attempting to bind pod to node");
+                tracing::debug!(
+                    name: V3, pod = %pod.name, node = %placement.node, trace_id = %trace_of(pod),
+                    "Attempting to bind pod to node"
+                );
             }
             Outcome::Unschedulable(mut diagnosis) => {
                 if diagnosis.preemption_tried {
@@ -33,7 +35,15 @@ impl SchedulingCycleState {
                 }
                 match diagnosis.preemption.take() {
                     Some(plan) => self.preempt(popped, diagnosis, plan, now),
-                    None => self.conclude_unschedulable(pod, diagnosis, now),
+                    None => {
+                        if diagnosis.preemption_tried {
+                            tracing::info!(
+                                name: V2, pod = %pod.name, trace_id = %trace_of(pod),
+                                "No preemption candidate is found; preemption is not helpful for scheduling"
+                            );
+                        }
+                        self.conclude_unschedulable(pod, diagnosis, now);
+                    }
                 }
             }
             Outcome::Failed {
@@ -41,7 +51,7 @@ impl SchedulingCycleState {
                 judged_at,
                 nominate,
             } => {
-                tracing::error!(pod = %pod.name, err = message, "Error scheduling pod; retrying");
+                tell_error(pod, &message);
                 self.settle(pod, QueueOutcome::Failed { judged_at });
                 self.explain(pod, FailureReason::SchedulerError, &message, &nominate, now);
             }
@@ -65,9 +75,12 @@ impl SchedulingCycleState {
     /// No node will do now.
     pub(super) fn conclude_unschedulable(&mut self, pod: &Pod, diagnosis: Diagnosis, now: Moment) {
         if diagnosis.no_nodes {
-            tracing::info!(pod = %pod.name, "Unable to schedule pod; no nodes are registered to the cluster; waiting");
+            tracing::info!(
+                name: V2, pod = %pod.name, trace_id = %trace_of(pod),
+                "Unable to schedule pod; no nodes are registered to the cluster; waiting"
+            );
         } else {
-            tracing::info!(pod = %pod.name, err = diagnosis.message, "Unable to schedule pod; no fit; waiting");
+            tell_no_fit(pod, &diagnosis.message);
         }
         let judged_at = diagnosis.judged_at;
         let back = if diagnosis.plugins.is_empty() {
@@ -113,12 +126,14 @@ impl SchedulingCycleState {
     /// The pod had a node and is certainly not bound there.
     pub(super) fn fail_after_choice(&mut self, pod: &Pod, failure: Failure, now: Moment) {
         let back = if failure.reason == FailureReason::Unschedulable {
+            tell_no_fit(pod, &failure.message);
             QueueOutcome::Rejected {
                 plugins: failure.plugins,
                 pending_plugins: failure.pending_plugins,
                 judged_at: failure.judged_at,
             }
         } else {
+            tell_error(pod, &failure.message);
             QueueOutcome::Failed {
                 judged_at: failure.judged_at,
             }
@@ -136,7 +151,8 @@ impl SchedulingCycleState {
     /// The pod is bound.
     pub(super) fn report_bound(&mut self, pod: &Pod, node: &str, evaluated: usize, feasible: usize, now: Moment) {
         tracing::info!(
-            pod = %pod.name, node, evaluatedNodes = evaluated, feasibleNodes = feasible, "Successfully bound pod to node"
+            name: V2, pod = %pod.name, node, evaluatedNodes = evaluated, feasibleNodes = feasible, trace_id = %trace_of(pod),
+            "Successfully bound pod to node"
         );
         let text = format!("Successfully assigned {} to {node}", pod.name);
         self.tell_user(pod, EventType::Normal, "Scheduled", "Binding", text);
@@ -218,11 +234,19 @@ impl SchedulingCycleState {
     }
 
     fn tell_user(&self, pod: &Pod, event_type: EventType, reason: &'static str, action: &'static str, note: String) {
-        let event = PodEvent::about(pod, event_type, reason, action, note, self.clock.wall());
-        self.recorder.tell(RecorderMessage::Pod {
-            event: Box::new(event),
-            trace: TraceContext::of(&pod.uid),
-            token: Arc::clone(&self.token),
+        let of = (trace_of(pod), &self.token);
+        report(&self.recorder, &self.metrics, of, || {
+            PodEvent::about(pod, event_type, reason, action, note, self.clock.wall())
         });
     }
+}
+
+fn tell_error(pod: &Pod, message: &str) {
+    tracing::error!(pod = %pod.name, err = message, trace_id = %trace_of(pod), "Error scheduling pod; retrying");
+}
+
+fn tell_no_fit(pod: &Pod, message: &str) {
+    tracing::info!(
+        name: V2, pod = %pod.name, err = message, trace_id = %trace_of(pod), "Unable to schedule pod; no fit; waiting"
+    );
 }

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use plimsoll_engine::{Diagnosis, PreemptionPlan};
 use plimsoll_model::{Change, Delta, Moment, Pod, Uid};
 use plimsoll_queue::{PoppedPod, Release};
+use plimsoll_telemetry::logs::V2;
 
 use super::SchedulingCycleState;
 use crate::evictor::{EvictorMessage, PAUSE, Sight};
+use crate::log_subject::trace_of;
 use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
 
@@ -114,7 +116,10 @@ impl SchedulingCycleState {
     /// Evictor begins. So nothing that the Evictor does can reach the queue before the hold, and the pod is never tried
     /// beside its own preemption. In the synchronous mode the pod stays here until the Evictor has answered.
     pub(super) fn preempt(&mut self, popped: PoppedPod, mut diagnosis: Diagnosis, plan: PreemptionPlan, now: Moment) {
-        tracing::info!(pod = %popped.pod.name, node = %plan.node, "the target node for the preemption is determined");
+        tracing::info!(
+            name: V2, node = %plan.node, pod = %popped.pod.name, trace_id = %trace_of(&popped.pod),
+            "the target node for the preemption is determined"
+        );
         self.metrics.preemption().chosen(plan.chosen);
         let lower: Vec<Arc<Pod>> = plan.clear_nominations.clone();
         if plan.asynchronous {

@@ -9,7 +9,7 @@ use plimsoll_queue::{UpdateEvents, node_update_events, pod_update_events};
 use plimsoll_telemetry::{EventHandling, Metrics, PendingPods};
 use smallvec::smallvec;
 
-use super::SchedulingQueueState;
+use super::{SchedulingQueueState, change_lines};
 
 /// Pods in flight among the events that are kept for them, as kube-scheduler calls them.
 const POD_POPPED: &str = "PodPopped";
@@ -65,6 +65,7 @@ impl QueueHandles {
 impl SchedulingQueueState {
     /// Applies a change and tells how long that took; returns when it was done.
     pub(super) fn apply(&mut self, change: &Change, begun: Moment) -> Moment {
+        change_lines::tell(&change.delta);
         self.queue.apply(change, begun);
         let done = self.clock.now();
         for event in events_of(&change.delta) {

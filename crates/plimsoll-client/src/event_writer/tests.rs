@@ -27,7 +27,7 @@ fn record() -> EventRecord {
 async fn an_event_is_written_as_kube_scheduler_writes_it() {
     let script = Script::new([Step::refusal(201, "", "")]);
     assert_eq!(
-        EventWriter::new(script.client()).create(&record()).await,
+        EventWriter::new(script.client()).create(&record(), None).await,
         EventReply::Written
     );
     let seen = &script.seen()[0];
@@ -80,7 +80,11 @@ async fn an_event_about_the_lease_is_a_core_event() {
     let mut record = record();
     record.event_type = EventType::Normal;
     record.reason = "LeaderElection".into();
-    EventWriter::new(script.client()).create_core(&record).await;
+    let once = EventCount {
+        count: 1,
+        last_timestamp: record.event_time,
+    };
+    EventWriter::new(script.client()).create_core(&record, once).await;
     let seen = &script.seen()[0];
     assert_eq!(seen.path, "/api/v1/namespaces/ns/events");
     assert_eq!(seen.body["source"]["component"], "default-scheduler");
@@ -92,9 +96,39 @@ async fn an_event_about_the_lease_is_a_core_event() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_event_that_comes_again_before_it_is_there_is_created_as_a_series() {
+    let script = Script::new([Step::refusal(201, "", "")]);
+    let series = EventSeries {
+        count: 2,
+        last_observed_time: "2026-11-28T02:31:00Z".parse().unwrap(),
+    };
+    EventWriter::new(script.client()).create(&record(), Some(series)).await;
+    assert_eq!(
+        script.seen()[0].body["series"],
+        json!({ "count": 2, "lastObservedTime": "2026-11-28T02:31:00.000000Z" })
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_core_event_that_comes_again_is_counted_with_its_last_words() {
+    let script = Script::new([Step::refusal(200, "", "")]);
+    let count = EventCount {
+        count: 3,
+        last_timestamp: "2026-11-28T02:31:00Z".parse().unwrap(),
+    };
+    EventWriter::new(script.client()).patch_core(&record(), count).await;
+    let seen = &script.seen()[0];
+    assert_eq!(seen.path, format!("/api/v1/namespaces/ns/events/{}", record().name()));
+    assert_eq!(
+        seen.body,
+        json!({ "count": 3, "lastTimestamp": "2026-11-28T02:31:00Z", "message": "0/1 nodes are available" })
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn only_what_may_pass_is_worth_another_try() {
     let cases = [
-        (Step::refusal(409, "AlreadyExists", "ours"), EventReply::Written),
+        (Step::refusal(409, "AlreadyExists", "ours"), EventReply::Exists),
         (
             Step::refusal(403, "Forbidden", "no"),
             EventReply::Refused {
@@ -117,7 +151,9 @@ async fn only_what_may_pass_is_worth_another_try() {
     ];
     for (step, expected) in cases {
         assert_eq!(
-            EventWriter::new(Script::new([step]).client()).create(&record()).await,
+            EventWriter::new(Script::new([step]).client())
+                .create(&record(), None)
+                .await,
             expected
         );
     }

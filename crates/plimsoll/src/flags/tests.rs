@@ -2,6 +2,7 @@ use plimsoll_config::SchedulerConfig;
 
 use super::*;
 use crate::config_source::ConfigSource;
+use crate::logging::{Logging, Routing};
 
 fn read(arguments: &[&str]) -> Result<Request, FlagError> {
     parse("plimsoll", arguments.iter().map(OsString::from))
@@ -52,13 +53,15 @@ fn each_flag_lands_where_it_belongs() {
     let access: Look = |options| format!("{:?} {:?}", options.access.kubeconfig, options.access.master);
     let listen: Look = |options| format!("{:?}", options.listen.as_ref().map(|listen| listen.address));
     let logging: Look = |options| format!("{:?} {}", options.logging.format, options.logging.verbosity);
+    let modules: Look = |options| options.logging.vmodule.to_string();
+    let flushes: Look = |options| format!("{:?}", options.logging.flush_frequency);
     let host: Look = |options| format!("{:?}", options.host);
     let test: Look = |options| format!("{:?}", options.test_panic_label);
     let waits: Look = |options| format!("{:?}", options.config.pod_max_in_unschedulable_pods_duration);
     let binds: Look = |options| format!("{:?} {}", options.config.bind_pods_qps, options.config.bind_pods_burst);
     let standard = "true 15s 10s 2s kube-system/kube-scheduler";
     let off = "false 15s 10s 2s kube-system/kube-scheduler";
-    let cases: [(&[&str], Look, &str); 37] = [
+    let cases: [(&[&str], Look, &str); 41] = [
         (&["--leader-elect"], election, standard),
         (&["--leader-elect=true"], election, standard),
         (&["--leader-elect=T"], election, standard),
@@ -115,6 +118,14 @@ fn each_flag_lands_where_it_belongs() {
         (&["-v", "2"], logging, "Text 2"),
         (&["--v=2"], logging, "Text 2"),
         (&["--v", "2"], logging, "Text 2"),
+        (&["--vmodule=elector=4,term*=2"], modules, "elector=4,term*=2"),
+        (
+            &["--vmodule=elector=4", "--vmodule", "term*=2"],
+            modules,
+            "elector=4,term*=2",
+        ),
+        (&[""], flushes, "5s"),
+        (&["--log_flush_frequency=1m"], flushes, "60s"),
         (&["--hostname-override=me"], host, "Some(\"me\")"),
         (&["--enable-test-plugins"], test, "Some(\"plimsoll.dev/test-panic\")"),
         (&["--enable-test-plugins=a/b"], test, "Some(\"a/b\")"),
@@ -144,7 +155,7 @@ fn certificate_and_key_come_from_files() {
 
 #[test]
 fn errors_say_what_is_wrong() {
-    let cases: [(&[&str], &str); 19] = [
+    let cases: [(&[&str], &str); 32] = [
         (&["demon"], r#""plimsoll" does not take any arguments, got ["demon"]"#),
         (
             &["--leader-elect", "false", "x"],
@@ -198,7 +209,54 @@ fn errors_say_what_is_wrong() {
         ),
         (&["--bind-address=localhost"], "invalid IP address syntax"),
         (&["--tls-cert-file=c"], "must be given together"),
-        (&["--logging-format=xml"], "[possible values: text, json]"),
+        (
+            &["--logging-format=xml"],
+            r#"format: Invalid value: "xml": Unsupported log format"#,
+        ),
+        (
+            &["--logging-format=json", "--feature-gates=LoggingBetaOptions=false"],
+            "format: Forbidden: Log format json is disabled, see LoggingBetaOptions feature",
+        ),
+        (
+            &["--log-flush-frequency=0s"],
+            r#"flushFrequency: Invalid value: "0s": Must be greater than zero"#,
+        ),
+        (
+            &[
+                "--log-flush-frequency=-1s",
+                "--log-text-split-stream",
+                "--log-json-info-buffer-size=1k",
+            ],
+            r#"[flushFrequency: Invalid value: "-1s": Must be greater than zero, options.text.splitStream: Forbidden: Feature LoggingAlphaOptions is disabled, options.json.infoBufferSize: Forbidden: Feature LoggingAlphaOptions is disabled]"#,
+        ),
+        (
+            &["--log-json-info-buffer-size=x"],
+            "quantities must match the regular expression",
+        ),
+        (&["-v=-1"], r#"strconv.ParseUint: parsing "-1": invalid syntax"#),
+        (&["--vmodule=a"], r#""a" does not have the pattern=N format"#),
+        (
+            &["--emulated-version=1.30"],
+            "[emulation version 1.30 is not between [1.33, 1.36.0], minCompatibilityVersion version 1.33 is not between [1.33, 1.30]]",
+        ),
+        (&["--emulated-version=x"], r#"could not parse "x" as version"#),
+        (
+            &["--emulated-version=1.35.1"],
+            "patch version not allowed, got: kube=1.35.1",
+        ),
+        (&["--emulated-version=foo=1.35"], "component not registered: foo"),
+        (
+            &["--emulated-version=1.35,1.34"],
+            "duplicate version flag, kube=1.35 and kube=1.34",
+        ),
+        (
+            &["--min-compatibility-version=1.30"],
+            "minCompatibilityVersion version 1.30 is not between [1.33, 1.36]",
+        ),
+        (
+            &["--emulated-version=v1.34", "--min-compatibility-version=kube=1.35"],
+            "minCompatibilityVersion version 1.35 is not between [1.33, 1.34]",
+        ),
         (&["--version=2"], "must be true, false or raw"),
     ];
     for (arguments, expected) in cases {
@@ -340,4 +398,89 @@ fn a_file_is_completed_with_what_was_set_on_the_command_line() {
     );
     assert_eq!(config.client_connection.qps.to_string(), "3");
     assert_eq!(config.pod_max_in_unschedulable_pods_duration, Duration::from_mins(1));
+}
+
+#[test]
+fn split_streams_and_their_buffers_are_those_of_the_format() {
+    let gate = "--feature-gates=LoggingAlphaOptions=true";
+    let flags = [
+        gate,
+        "--log-text-split-stream",
+        "--log-text-info-buffer-size=2Ki",
+        "--log-json-info-buffer-size=1M",
+    ];
+    let routing = |format: &str| options(&[&flags[..], &[format]].concat()).logging.routing;
+    let split = |split, info_buffer| Routing { split, info_buffer };
+    assert_eq!(routing("--logging-format=text"), split(true, 2048));
+    assert_eq!(routing("--logging-format=json"), split(false, 1_000_000));
+}
+
+/// kube-scheduler's own flags, with their defaults as its `--help` shows them; a test on the real program holds the list
+/// against it.
+const KUBE_SCHEDULER: &str = include_str!("kube-scheduler.txt");
+
+#[test]
+fn every_flag_of_kube_scheduler_is_there_with_its_default() {
+    let command = Flags::command();
+    let of = |name: &str| command.get_arguments().find(|flag| flag.get_long() == Some(name));
+    for line in KUBE_SCHEDULER.lines() {
+        let (name, default) = line.split_once(' ').unwrap_or((line, ""));
+        if name == "help" || upstream::is_not_there_yet(name) {
+            continue;
+        }
+        let flag = of(name).unwrap_or_else(|| panic!("--{name} is not there"));
+        let ours: Vec<_> = flag
+            .get_default_values()
+            .iter()
+            .map(|value| value.to_string_lossy())
+            .collect();
+        let ours = ours.join(",");
+        // Nothing is shown there for what Go takes for nothing.
+        let shown = if matches!(ours.as_str(), "false" | "0") {
+            ""
+        } else {
+            &ours
+        };
+        assert_eq!(shown, default.trim_matches(['"', '[', ']']), "--{name}");
+    }
+}
+
+#[test]
+fn no_flag_is_refused_that_kube_scheduler_does_not_have() {
+    let known: Vec<_> = KUBE_SCHEDULER
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert!(upstream::NOT_YET.iter().all(|name| known.contains(name)));
+}
+
+#[test]
+fn flags_are_told_with_their_values_and_those_without_meaning_by_name() {
+    let given = options(&[
+        "--v=1",
+        "--kube_api_content_type=application/json",
+        "--emulated-version=1.35",
+    ])
+    .flags;
+    let value = |name: &str| {
+        let found = given.values.iter().find(|(other, _)| other == name);
+        found.map(|(_, value)| value.as_str())
+    };
+    assert_eq!(
+        [
+            "v",
+            "leader-elect-lease-duration",
+            "emulated-version",
+            "kubeconfig",
+            "nothing"
+        ]
+        .map(value),
+        [Some("1"), Some("15s"), Some("1.35"), Some(""), None]
+    );
+    assert!(given.values.is_sorted());
+    let meaningless: Vec<_> = given.without_meaning.iter().map(|(name, _)| *name).collect();
+    assert_eq!(meaningless, ["kube-api-content-type", "emulated-version"]);
+    let same = ["--emulated-version=1.36", "--min-compatibility-version=1.35"];
+    assert_eq!(options(&same).flags.without_meaning.len(), 1);
+    assert_eq!(options(&[]).flags.without_meaning, []);
 }

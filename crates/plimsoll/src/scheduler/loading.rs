@@ -6,13 +6,11 @@ use std::sync::Arc;
 use plimsoll_client::{Access, SystemClock, connect, read_config_map};
 use plimsoll_config::SchedulerConfig;
 use plimsoll_framework::Profile;
+use plimsoll_telemetry::logs::V2;
 
 use super::config_file::{self, Content};
 use super::{RunError, Scheduler, extenders, join, test_panic};
 use crate::config_source::{ConfigOptions, ConfigSource, ConfigSourceError, LoadedConfig, POLICY_KEY};
-
-/// From this `-v` on the configuration is logged.
-const TELL_CONFIG: i32 = 2;
 
 /// All that a configuration depends on besides its text.
 pub(super) struct Loader {
@@ -126,7 +124,7 @@ impl Loader {
     }
 
     /// Tells what an operator may want to know of the configuration and its flags.
-    pub(super) fn tell(&self, loaded: &LoadedConfig, verbosity: i32) {
+    pub(super) fn tell(&self, loaded: &LoadedConfig) {
         for warning in &self.source.gate_warnings {
             tracing::warn!(
                 featureGate = warning.gate.spec().name,
@@ -138,8 +136,6 @@ impl Loader {
             tracing::warn!(flag, "This flag has no effect beside --config");
         }
         self.tell_notes(loaded);
-        if verbosity >= TELL_CONFIG {
-            tracing::info!(config = loaded.config.to_yaml(loaded.kind), "Using component config");
-        }
+        tracing::info!(name: V2, config = loaded.config.to_yaml(loaded.kind), "Using component config");
     }
 }

@@ -82,6 +82,7 @@ async fn watch(answers: impl AsyncFn() -> bool) {
 /// The process ends with code 1, whatever its threads do.
 pub(super) fn end_process(why: &str) {
     tracing::error!("Ending the process, because {why}; look for a plugin that does not return");
+    crate::logging::flush();
     std::process::exit(1);
 }
 

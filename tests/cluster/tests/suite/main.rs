@@ -2,6 +2,7 @@
 //! past its allocatable at any moment, every pending pod explained, nothing found by audits) hold in every one of them.
 
 mod churn;
+mod command_line;
 mod configuration;
 mod deployment;
 mod election;

@@ -28,7 +28,10 @@ fn at(seconds: u64) -> Moment {
 }
 
 fn count(writing: &Writing) -> Option<u32> {
-    writing.series.as_ref().map(|series| series.count)
+    match writing.form {
+        Form::Pod(series) => series.map(|series| series.count),
+        Form::Core(_) => panic!("an event about a pod"),
+    }
 }
 
 #[test]
@@ -51,10 +54,10 @@ fn an_idle_series_is_written_a_last_time_and_forgotten() {
         series.record(event("a", "no room", 1), None, at(second));
     }
     series.record(event("single", "no room", 1), None, at(5));
-    assert!(series.sweep(at(100)).is_empty());
-    let written = series.sweep(at(366));
+    assert!(series.sweep(at(100), 9).is_empty());
+    let written = series.sweep(at(366), 9);
     assert_eq!(written.iter().map(count).collect::<Vec<_>>(), [Some(5)]);
-    assert!(series.sweep(at(1000)).is_empty());
+    assert!(series.sweep(at(1000), 9).is_empty());
     assert_eq!(
         count(&series.record(event("a", "no room", 1), None, at(1001)).unwrap()),
         None
@@ -72,4 +75,45 @@ fn memory_is_bounded_and_the_oldest_makes_room() {
         count(&series.record(event("0", "no room", 1), None, at(9999)).unwrap()),
         None
     );
+}
+
+#[test]
+fn what_is_seen_again_is_not_the_oldest() {
+    let mut series = Series::default();
+    for number in 0..u64::try_from(REMEMBERED).unwrap() {
+        series.record(event(&number.to_string(), "no room", 1), None, at(number));
+    }
+    series.record(event("0", "no room", 1), None, at(5000));
+    series.record(event("new", "no room", 1), None, at(5001));
+    assert!(series.record(event("0", "no room", 1), None, at(5002)).is_none());
+    let gone = series.record(event("1", "no room", 1), None, at(5003)).unwrap();
+    assert_eq!(count(&gone), None);
+    assert_eq!((series.events.len(), series.order.len()), (REMEMBERED, REMEMBERED));
+}
+
+#[test]
+fn a_series_that_cannot_be_written_for_want_of_room_is_remembered() {
+    let mut series = Series::default();
+    for pod in ["a", "b"] {
+        series.record(event(pod, "no room", 1), None, at(1));
+        series.record(event(pod, "no room", 2), None, at(2));
+        series.record(event(pod, "no room", 3), None, at(3));
+    }
+    assert_eq!(series.sweep(at(400), 1).len(), 1);
+    let later = series.sweep(at(800), 1);
+    assert_eq!(later.iter().map(count).collect::<Vec<_>>(), [Some(3)]);
+    assert!(series.sweep(at(1200), 1).is_empty());
+}
+
+#[test]
+fn a_series_that_goes_on_is_written_again_after_half_an_hour() {
+    let mut series = Series::default();
+    let mut written = Vec::new();
+    for minute in 0..=66 {
+        series.record(event("a", "no room", 1), None, at(60 * minute));
+        if minute % 6 == 0 {
+            written.extend(series.sweep(at(60 * minute), 9).iter().map(count));
+        }
+    }
+    assert_eq!(written, [Some(37), Some(67)]);
 }
