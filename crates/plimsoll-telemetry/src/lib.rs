@@ -14,6 +14,8 @@ mod resignation_metrics;
 mod serve;
 mod state_source;
 mod tls;
+mod trace_metrics;
+pub mod traces;
 mod volume_metrics;
 
 pub use audit_metrics::AuditMetrics;
@@ -28,4 +30,5 @@ pub use resignation_metrics::ResignationMetrics;
 pub use serve::{Endpoints, ServeError, Serving, serve};
 pub use state_source::StateSource;
 pub use tls::{TlsError, TlsIdentity};
+pub use trace_metrics::TraceMetrics;
 pub use volume_metrics::VolumeMetrics;

@@ -20,6 +20,7 @@ use crate::mailbox_depths::MailboxDepths;
 use crate::preemption_metrics::PreemptionMetrics;
 use crate::queue_metrics::QueueMetrics;
 use crate::resignation_metrics::ResignationMetrics;
+use crate::trace_metrics::TraceMetrics;
 use crate::volume_metrics::VolumeMetrics;
 
 /// How an attempt to schedule a pod ended.
@@ -91,6 +92,7 @@ pub struct Metrics {
     dropped_events: Counter,
     config: ConfigMetrics,
     hand_over: HandOverMetrics,
+    traces: TraceMetrics,
 }
 
 impl std::fmt::Debug for Metrics {
@@ -133,6 +135,7 @@ impl Metrics {
             dropped_events: Counter::default(),
             config: ConfigMetrics::default(),
             hand_over: HandOverMetrics::default(),
+            traces: TraceMetrics::default(),
         };
         metrics.registered()
     }
@@ -195,6 +198,7 @@ impl Metrics {
             self.dropped_events.clone(),
         );
         self.hand_over.register(own);
+        self.traces.register(own);
         self.config.register(own);
         self.queue.register_own(own);
         self.preemption.register_own(own);
@@ -234,6 +238,11 @@ impl Metrics {
     /// What is told of leader election.
     pub fn election(&self) -> &ElectionMetrics {
         &self.election
+    }
+
+    /// What is told of spans that got out or were lost.
+    pub fn traces(&self) -> &TraceMetrics {
+        &self.traces
     }
 
     /// What is told of taking the lead over.
