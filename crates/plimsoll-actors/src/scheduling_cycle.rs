@@ -9,6 +9,7 @@ mod message;
 mod outcome_report;
 mod panic_budget;
 mod preempting;
+mod recording;
 mod status_writes;
 mod volume_writes;
 
@@ -34,6 +35,7 @@ pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
 pub(crate) use self::panic_budget::TooManyPanics;
 use self::preempting::{Awaited, Concerned, Plans};
+use self::recording::{Asking, Attempted, ClaimEffects, Patches};
 use self::status_writes::StatusWrites;
 use self::volume_writes::VolumeWrites;
 use crate::alarm::Alarm;
@@ -49,6 +51,7 @@ use crate::informer_cache::{Changes, Credit};
 use crate::mailbox::{Mailbox, Reply};
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
+use crate::tracer::Tracing;
 
 /// The actor; its state is [`SchedulingCycleState`].
 #[derive(Debug)]
@@ -78,16 +81,8 @@ pub struct SchedulingCycleArguments {
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
-}
-
-/// What is remembered of a pod from the time it is handed out until it is settled.
-#[derive(Debug, Clone)]
-struct Attempted {
-    profile: String,
-    attempts: u32,
-    initial_attempt: Option<Moment>,
-    flushed: bool,
-    begun: Moment,
+    /// Who is told of attempts, if anybody is.
+    pub tracing: Option<Tracing>,
 }
 
 /// What the cycle actor owns.
@@ -106,6 +101,7 @@ pub struct SchedulingCycleState {
     before_begin: Option<Vec<Notice>>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    tracing: Option<Tracing>,
     alarm: Alarm,
     /// A pod that was handed out ahead of the changes that the queue had seen.
     waiting: Option<Attempt>,
@@ -118,6 +114,11 @@ pub struct SchedulingCycleState {
     /// What earlier terms left half done has been taken up.
     adopted: bool,
     attempted: HashMap<Uid, Attempted, FixedState>,
+    /// What the cycle that waits has asked outside.
+    asking: Option<Asking>,
+    /// What claims have asked outside.
+    claim_effects: ClaimEffects,
+    patches: Patches,
     /// Room in the pipeline for the changes that a waiting cycle must not see yet: while it waits the watch slows down,
     /// and what is held back stays bounded.
     held: Vec<Credit>,
@@ -205,23 +206,14 @@ impl SchedulingCycleState {
             .in_scope(|| self.begin(attempt.popped, attempt.trace, now))
     }
 
-    fn begin(&mut self, popped: PoppedPod, trace: TraceContext, now: Moment) -> Result<(), ActorProcessingErr> {
+    fn begin(&mut self, mut popped: PoppedPod, trace: TraceContext, now: Moment) -> Result<(), ActorProcessingErr> {
         if !std::mem::replace(&mut self.adopted, true) {
             self.adopt();
         }
         let pod = Arc::clone(&popped.pod);
         self.status_writes.handed_out(&pod);
         tracing::debug!(pod = %pod.name, "Attempting to schedule pod");
-        self.attempted.insert(
-            pod.uid.clone(),
-            Attempted {
-                profile: pod.spec.scheduler_name.to_string(),
-                attempts: popped.attempts,
-                initial_attempt: popped.initial_attempt,
-                flushed: popped.flushed,
-                begun: now,
-            },
-        );
+        self.remember(&mut popped, trace, now);
         self.current = Some(popped);
         self.decide(trace, |engine, notices| engine.begin(&pod, now, notices))
     }
@@ -239,6 +231,7 @@ impl SchedulingCycleState {
         let now = self.clock.now();
         match step {
             Ok(Step::Needs(effect)) => {
+                self.asking = self.asking(&effect, now);
                 self.perform(effect, move |reply| CycleMessage::EffectAnswered { reply, trace });
             }
             Ok(Step::Done(outcome)) => {
@@ -264,6 +257,14 @@ impl SchedulingCycleState {
         }
         self.act_on(notices, now);
         Ok(())
+    }
+
+    /// What the cycle has asked outside is answered.
+    fn effect_answered(&mut self, reply: &EffectReply, now: Moment) {
+        let uid = self.current.as_ref().map(|popped| popped.pod.uid.clone());
+        if let (Some(asking), Some(uid)) = (self.asking.take(), uid) {
+            self.remember_effect(&uid, asking, reply, now);
+        }
     }
 
     fn perform(&self, effect: Effect, answer: impl FnOnce(EffectReply) -> CycleMessage + Send + 'static) {
@@ -369,6 +370,7 @@ impl Actor for SchedulingCycle {
             before_begin: Some(Vec::new()),
             clock: arguments.clock,
             metrics: arguments.metrics,
+            tracing: arguments.tracing,
             alarm: Alarm::default(),
             waiting: None,
             current: None,
@@ -377,6 +379,9 @@ impl Actor for SchedulingCycle {
             plans: Plans::default(),
             adopted: false,
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
+            asking: None,
+            claim_effects: ClaimEffects::default(),
+            patches: Patches::default(),
             held: Vec::new(),
             status_writes: StatusWrites::default(),
             volume_writes: VolumeWrites::default(),
@@ -405,6 +410,7 @@ impl Actor for SchedulingCycle {
             }
             CycleMessage::Attempt(attempt) => state.attempt(attempt, now)?,
             CycleMessage::EffectAnswered { reply, trace } => {
+                state.effect_answered(&reply, now);
                 trace
                     .span("EffectAnswered")
                     .in_scope(|| state.decide(trace, |engine, notices| engine.resume(reply, now, notices)))?;
