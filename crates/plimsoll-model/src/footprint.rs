@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
 use crate::requests::requests_and_non_zero;
-use crate::{Amounts, HostPort, Pod, PodClass, PodVolumes, RequestOptions};
+use crate::{Amounts, HostPort, KnownClass, Pod, PodClass, PodVolumes, RequestOptions};
 
 /// What a pod adds to the node it is on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,7 +20,7 @@ pub struct Footprint {
     /// Its priority: who may have it evicted.
     pub priority: i32,
     /// How other pods see it.
-    pub class: PodClass,
+    pub class: KnownClass,
     /// Its volumes; none when they matter to no other pod, as it is with most.
     pub volumes: Option<Arc<PodVolumes>>,
 }
@@ -35,7 +35,7 @@ impl Footprint {
             non_zero_memory,
             host_ports: pod.host_ports().cloned().collect(),
             priority: pod.priority(),
-            class: PodClass::of(pod),
+            class: PodClass::of(pod).into(),
             volumes: PodVolumes::of(pod).map(Arc::new),
         }
     }

@@ -59,7 +59,7 @@ pub use pod::{
     Container, ContainerStatus, ControllerReference, Pod, PodCondition, PodLevelStatus, PodPhase, PodResourceClaim,
     PodResourceClaimStatus, PodSpec, PodStatus, PreemptionPolicy,
 };
-pub use pod_class::{PodClass, PodTerm, TermKind};
+pub use pod_class::{KnownClass, PodClass, PodTerm, TermKind};
 pub use pod_pattern::{PodPattern, PodQuery};
 pub use pod_volumes::PodVolumes;
 pub use quantity::{ParseQuantityError, Quantity};

@@ -1,6 +1,10 @@
+use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use compact_str::CompactString;
+use foldhash::fast::FixedState;
 
 use crate::{Affinity, Labels, Pod, PodAffinity, PodAffinityTerm, PodPattern};
 
@@ -56,6 +60,47 @@ impl PodClass {
             terminating: pod.is_terminating(),
             terms,
         }
+    }
+}
+
+/// A class with its hash, which the counts of all pods of the class are found by: worked out once for a pod, when its watch
+/// tells of it, instead of each time it comes or goes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KnownClass {
+    hash: u64,
+    class: PodClass,
+}
+
+impl From<PodClass> for KnownClass {
+    fn from(class: PodClass) -> Self {
+        let hash = FixedState::default().hash_one(&class);
+        Self { hash, class }
+    }
+}
+
+impl Default for KnownClass {
+    fn default() -> Self {
+        PodClass::default().into()
+    }
+}
+
+impl Deref for KnownClass {
+    type Target = PodClass;
+
+    fn deref(&self) -> &PodClass {
+        &self.class
+    }
+}
+
+impl Hash for KnownClass {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl fmt::Debug for KnownClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.class.fmt(f)
     }
 }
 

@@ -13,6 +13,9 @@ use crate::mailbox::Mailbox;
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 
+/// A new term hears of what is known in portions of so many objects: it is at work on one while the next is put together.
+const PORTION: usize = 4096;
+
 /// Who hears of changes.
 #[derive(Debug)]
 pub(super) struct Subscribers {
@@ -74,20 +77,31 @@ impl InformerCacheState {
         });
         let nodes = self.nodes.objects().cloned().map(Delta::NodeAdded);
         let pods = self.pods.objects().cloned().map(Delta::PodAdded);
-        let deltas: Vec<Delta> = namespaces
+        let mut deltas = namespaces
             .chain(workloads)
             .chain(budgets)
             .chain(storage)
             .chain(nodes)
-            .chain(pods)
-            .collect();
-        self.subscribers = Some(subscribers);
-        self.seq = Seq::default();
-        let changes: Arc<[Change]> = deltas.into_iter().map(|delta| self.number(delta)).collect();
-        self.send(Changes {
-            changes,
-            credit: Credit::none(),
+            .chain(pods);
+        let mut seq = Seq::default();
+        let portions = std::iter::from_fn(|| {
+            let portion = deltas.by_ref().take(PORTION).map(|delta| {
+                seq = seq.next();
+                Change { seq, delta }
+            });
+            let portion: Arc<[Change]> = portion.collect();
+            (!portion.is_empty()).then_some(portion)
         });
+        for changes in portions {
+            let changes = Changes {
+                changes,
+                credit: Credit::none(),
+            };
+            subscribers.queue.tell(QueueMessage::Changes(changes.clone()));
+            subscribers.cycle.tell(CycleMessage::Changes(changes));
+        }
+        self.seq = seq;
+        self.subscribers = Some(subscribers);
     }
 
     /// What the subscribers have been sent is what a new leader must know.

@@ -10,7 +10,7 @@ use super::numbered::Numbered;
 use super::pod_queries::PodQueries;
 use super::pod_terms::PodTerms;
 use super::{Columns, Map, MatchingTerm, NodeIndex, NodeSet, PodCounts, QueryId};
-use crate::{Labels, Namespace, Pod, PodClass, PodQuery};
+use crate::{KnownClass, Labels, Namespace, Pod, PodQuery};
 
 /// Which pods there are on which nodes, by class; what kept queries count of them; and the terms that they have.
 ///
@@ -18,7 +18,7 @@ use crate::{Labels, Namespace, Pod, PodClass, PodQuery};
 /// no pod is looked at twice. What a class matches is found out once, when its first pod comes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PodColumns {
-    classes: Numbered<PodClass, Members>,
+    classes: Numbered<KnownClass, Members>,
     by_namespace: Map<CompactString, BTreeSet<u32>>,
     queries: PodQueries,
     terms: PodTerms,
@@ -39,7 +39,7 @@ struct Members {
 // === Pods ===
 
 impl PodColumns {
-    pub(super) fn add_pod(&mut self, spot: &Spot<'_>, class: &PodClass) {
+    pub(super) fn add_pod(&mut self, spot: &Spot<'_>, class: &KnownClass) {
         let number = self.classes.find(class).unwrap_or_else(|| self.begin_class(class));
         let Some(members) = self.classes.value_mut(number) else {
             return;
@@ -57,7 +57,7 @@ impl PodColumns {
     }
 
     /// Nothing happens if no pod of the class is there.
-    pub(super) fn remove_pod(&mut self, spot: &Spot<'_>, class: &PodClass) {
+    pub(super) fn remove_pod(&mut self, spot: &Spot<'_>, class: &KnownClass) {
         let Some(number) = self.classes.find(class) else {
             return;
         };
@@ -82,7 +82,7 @@ impl PodColumns {
         }
     }
 
-    fn begin_class(&mut self, class: &PodClass) -> u32 {
+    fn begin_class(&mut self, class: &KnownClass) -> u32 {
         let namespace_labels = self.namespaces.get(&class.namespace);
         let members = Members {
             queries: self.queries.matching(class, namespace_labels),

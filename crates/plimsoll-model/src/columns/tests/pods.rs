@@ -139,7 +139,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 fn footprint(class: &PodClass) -> Footprint {
     Footprint {
-        class: class.clone(),
+        class: class.clone().into(),
         ..Footprint::default()
     }
 }
