@@ -37,7 +37,7 @@ fn attempted(pod: &Pod, term: u64, outcome: AttemptOutcome) -> AttemptRecord {
     let wait = Stay {
         place: Place::Active,
         gate: None,
-        cause: ClusterEvent::labelled("UnscheduledPodAdd"),
+        cause: ClusterEvent::labelled("UnschedulablePodAdd"),
         from: at(9_000),
         to: at(10_000),
     };
@@ -185,7 +185,7 @@ fn a_pod_that_is_placed_has_one_tree_from_its_creation_to_its_binding() {
     );
     assert_eq!((told("k8s.pod.uid"), told("k8s.node.name")), (UID.into(), "n1".into()));
     let wait = find(&spans, "queue active");
-    assert_eq!(attribute(wait, "plimsoll.queue.cause"), "UnscheduledPodAdd");
+    assert_eq!(attribute(wait, "plimsoll.queue.cause"), "UnschedulablePodAdd");
     let bind = find(&spans, "POST pods/binding");
     assert_eq!(
         (&bind.span_kind, attribute(bind, "http.request.method")),

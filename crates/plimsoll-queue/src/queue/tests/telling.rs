@@ -28,13 +28,14 @@ fn a_popped_pod_tells_where_it_has_waited_since_its_last_attempt_and_why() {
     let waiting = f.add(pod("a").gate("not yet"));
     f.pass(7 * SECOND);
     let open = f.update(&waiting, |pod| pod.spec.scheduling_gates.clear());
+    f.settle_down();
     f.pass(2 * SECOND);
     let popped = f.pop().unwrap();
-    let opened = "UpdatePodSchedulingGatesEliminated";
+    let opened = "UnschedulablePodUpdatePodSchedulingGatesEliminated";
     assert_eq!(
         told(&popped),
         [
-            (Place::Gated, Some("Gates"), "UnscheduledPodAdd".to_owned(), 7),
+            (Place::Gated, Some("Gates"), "UnschedulablePodAdd".to_owned(), 7),
             (Place::Active, None, opened.to_owned(), 2),
         ]
     );
@@ -44,6 +45,7 @@ fn a_popped_pod_tells_where_it_has_waited_since_its_last_attempt_and_why() {
     f.reject(&open.uid);
     f.pass(20 * SECOND);
     f.make_room();
+    f.settle_down();
     f.pass(SECOND);
     let popped = f.pop().unwrap();
     let places: Vec<_> = told(&popped).into_iter().map(|(place, ..)| place).collect();
@@ -60,7 +62,7 @@ fn a_pod_that_is_tried_at_once_has_one_stay() {
     let popped = f.pop().unwrap();
     assert_eq!(
         told(&popped),
-        [(Place::Active, None, "UnscheduledPodAdd".to_owned(), 0)]
+        [(Place::Active, None, "UnschedulablePodAdd".to_owned(), 0)]
     );
 }
 
