@@ -86,7 +86,7 @@ chart-helm4: controlplane binary ## Check the chart with Helm 4 instead of Helm 
 
 .PHONY: traces
 traces: controlplane jaeger binary ## Let Jaeger receive the traces of a scheduler on a real control plane, with its output
-	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --test traces -- --nocapture --test-threads=1
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --test collectors -- --nocapture --test-threads=1
 
 .PHONY: simulate
 simulate: ## Run whole schedulers with random faults on virtual time (SEEDS=300 START=0 JOBS=1 STATE=file REPORT=file)

@@ -39,7 +39,7 @@ impl Availability {
 pub struct Jaeger {
     // Dropped before its folder.
     process: Process,
-    client: kube::Client,
+    query: kube::Config,
     grpc: u16,
     http: u16,
     _dir: WorkDir,
@@ -80,7 +80,7 @@ impl Jaeger {
         config.default_retry = false;
         let jaeger = Self {
             process,
-            client: kube::Client::try_from(config)?,
+            query: config,
             grpc,
             http,
             _dir: dir,
@@ -149,7 +149,8 @@ impl Jaeger {
 
     async fn get(&self, path: &str) -> anyhow::Result<Answer> {
         let request = http::Request::get(path).body(Vec::new())?;
-        let text = self.client.request_text(request).await?;
+        let client = kube::Client::try_from(self.query.clone())?;
+        let text = client.request_text(request).await?;
         serde_json::from_str(&text).with_context(|| format!("Jaeger answers {path} with {text}"))
     }
 }
