@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::elector::{ElectorMessage, ElectorView};
 use crate::informer_cache::{CacheMessage, CacheView};
 use crate::mailbox::{Mailbox, Reply, Summary};
+use crate::resource_page::resource_page;
 use crate::supervisor::SupervisorMessage;
 use crate::term::Question;
 
@@ -195,6 +196,20 @@ impl StateSource for Owners {
                 Ok(Ok(report)) => Ok(report.to_string()),
                 Ok(Err(_)) => Err("no audit: this replica does not lead".to_owned()),
                 Err(_) => Err(format!("the audit did not come round within {} s", AUDIT.as_secs())),
+            }
+        }
+        .boxed()
+    }
+
+    fn resources(&self) -> BoxFuture<'_, Result<String, String>> {
+        async {
+            if self.leader_elect && !self.elector_view().await.is_some_and(|view| view.leading) {
+                return Ok(String::new());
+            }
+            let pods = tokio::time::timeout(ASK, self.cache.ask(ASKER, CacheMessage::EveryPod));
+            match pods.await {
+                Ok(Ok(pods)) => Ok(resource_page(&pods)),
+                _ => Err(format!("the cache has not told of pods within {} s", ASK.as_secs())),
             }
         }
         .boxed()

@@ -465,6 +465,9 @@ impl Actor for InformerCache {
                     forbidden: state.permissions.forbidden(),
                 });
             }
+            CacheMessage::EveryPod(reply) => {
+                reply.send(state.pods.objects().cloned().collect());
+            }
             CacheMessage::Probe(elector) => {
                 elector.tell(ElectorMessage::Watching(state.watch_counts()));
             }

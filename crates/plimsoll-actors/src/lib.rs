@@ -35,6 +35,7 @@ pub mod http_server;
 pub mod informer_cache;
 pub mod mailbox;
 pub mod permits;
+mod resource_page;
 pub mod scheduling_cycle;
 pub mod scheduling_queue;
 pub mod supervisor;

@@ -5,6 +5,7 @@
 
 mod auditing;
 mod claim_messages;
+mod measuring;
 mod message;
 mod outcome_report;
 mod panic_budget;
@@ -31,6 +32,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::measuring::CycleMetrics;
 pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
 pub(crate) use self::panic_budget::TooManyPanics;
@@ -102,6 +104,7 @@ pub struct SchedulingCycleState {
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
     tracing: Option<Tracing>,
+    measured: CycleMetrics,
     alarm: Alarm,
     /// A pod that was handed out ahead of the changes that the queue had seen.
     waiting: Option<Attempt>,
@@ -236,6 +239,9 @@ impl SchedulingCycleState {
             }
             Ok(Step::Done(outcome)) => {
                 if let Some(popped) = self.current.take() {
+                    let measured = (self.engine.timeline(), self.engine.evaluations());
+                    let profile = &popped.pod.spec.scheduler_name;
+                    self.measured.cycle_ended(&self.metrics, profile, measured, None);
                     self.conclude(popped, outcome, now);
                 }
                 if self.awaited.is_none() {
@@ -322,6 +328,7 @@ impl SchedulingCycleState {
         }
         let size = self.engine.cache_size();
         self.metrics.cache_size(size.nodes, size.pods, size.assumed_pods);
+        self.metrics.framework().binding(self.asked.len());
         let deadlines = [
             self.engine.next_deadline(),
             self.status_writes.next_deadline(),
@@ -333,8 +340,10 @@ impl SchedulingCycleState {
 
     fn observe_attempt(&mut self, pod: &Pod, result: AttemptResult, now: Moment) -> Option<Attempted> {
         let attempted = self.attempted.remove(&pod.uid)?;
-        self.metrics
-            .scheduling_attempt(result, &attempted.profile, now.since(attempted.begun));
+        let trace = self.kept_trace(&attempted, result, now);
+        self.measured
+            .attempts(&self.metrics, &attempted.profile, result)
+            .ended(now.since(attempted.begun), trace);
         Some(attempted)
     }
 }
@@ -371,6 +380,7 @@ impl Actor for SchedulingCycle {
             clock: arguments.clock,
             metrics: arguments.metrics,
             tracing: arguments.tracing,
+            measured: CycleMetrics::default(),
             alarm: Alarm::default(),
             waiting: None,
             current: None,

@@ -13,6 +13,7 @@ use plimsoll_queue::{Outcome, PoppedPod, Release, SchedulingQueue as Queue};
 use plimsoll_telemetry::{HandOverStage, Metrics};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
+use self::measuring::QueueHandles;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::attempt_record::PodIdentity;
@@ -157,6 +158,7 @@ pub struct SchedulingQueueState {
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
     tracing: Option<Tracing>,
+    measured: QueueHandles,
     alarm: Alarm,
     /// Until the first pod may be tried.
     hand_over: Option<HandOver>,
@@ -236,6 +238,7 @@ impl Actor for SchedulingQueue {
             clock: arguments.clock,
             metrics: arguments.metrics,
             tracing: arguments.tracing,
+            measured: QueueHandles::default(),
             alarm: Alarm::default(),
             hand_over: Some(arguments.hand_over),
             begun: false,

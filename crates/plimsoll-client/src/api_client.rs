@@ -8,11 +8,13 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use plimsoll_config::ClientConnection;
+use plimsoll_telemetry::RestClientMetrics;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::api_status::ApiStatus;
 use crate::fence::{Fence, FenceClosed};
+use crate::measured::Measured;
 use crate::{Clock, RateLimit, TermToken};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -34,6 +36,9 @@ pub struct ApiClient {
     limit: Option<Arc<RateLimit>>,
     user_agent: HeaderValue,
     request_timeout: Duration,
+    /// The API server's name and port, as metrics call it.
+    host: Arc<str>,
+    measured: Option<Measured>,
 }
 
 impl fmt::Debug for ApiClient {
@@ -100,6 +105,27 @@ impl ApiClient {
             limit: None,
             user_agent,
             request_timeout: DEFAULT_REQUEST_TIMEOUT,
+            host: Arc::from(""),
+            measured: None,
+        }
+    }
+
+    /// The same client to an API server with this name and port.
+    #[must_use]
+    pub fn to_host(self, host: &str) -> Self {
+        Self {
+            host: Arc::from(host),
+            ..self
+        }
+    }
+
+    /// The same client, whose requests are told of.
+    #[must_use]
+    pub fn measured_by(self, metrics: &Arc<RestClientMetrics>) -> Self {
+        let measured = Measured::new(Arc::clone(metrics), Arc::clone(&self.host), Arc::clone(&self.clock));
+        Self {
+            measured: Some(measured),
+            ..self
         }
     }
 
@@ -138,7 +164,7 @@ impl ApiClient {
 
     /// Sends one read, and collects the answer.
     pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Reply, SendError> {
-        self.wait_for_turn().await;
+        self.wait_for_turn(request.method()).await;
         self.exchange(request, self.request_timeout).await
     }
 
@@ -162,7 +188,7 @@ impl ApiClient {
     ) -> Result<Reply, SendError> {
         // A backlog behind the rate limit must not keep a term that is over from stopping.
         let over = token.cancellation();
-        let turn = over.run_until_cancelled(withdrawn.run_until_cancelled(self.wait_for_turn()));
+        let turn = over.run_until_cancelled(withdrawn.run_until_cancelled(self.wait_for_turn(request.method())));
         let turn = turn.await;
         if withdrawn.is_cancelled() {
             return Err(SendError::NotSent(NotSent::Withdrawn));
@@ -187,14 +213,30 @@ impl ApiClient {
 
     /// Sends a request whose answer is a stream. The time-out covers the way to the first byte.
     pub(crate) async fn open(&self, request: Request<Bytes>) -> Result<Response<Body>, SendError> {
-        self.wait_for_turn().await;
-        match timeout(self.request_timeout, self.client.send(self.dress(request))).await {
+        self.wait_for_turn(request.method()).await;
+        let method = request.method().clone();
+        let opened = match timeout(self.request_timeout, self.client.send(self.dress(request))).await {
             Ok(answer) => answer.map_err(|error| send_error(&error)),
             Err(_) => Err(SendError::Unknown("no answer in time".to_owned())),
+        };
+        if let Some(measured) = &self.measured {
+            let code = opened.as_ref().ok().map(|answer| answer.status().as_u16());
+            measured.opened(&method, code);
         }
+        opened
     }
 
     async fn exchange(&self, request: Request<Bytes>, within: Duration) -> Result<Reply, SendError> {
+        let Some(measured) = &self.measured else {
+            return self.exchange_within(request, within).await;
+        };
+        let (method, sent, since) = (request.method().clone(), request.body().len(), measured.now());
+        let outcome = self.exchange_within(request, within).await;
+        measured.exchanged(&method, since, sent, &outcome);
+        outcome
+    }
+
+    async fn exchange_within(&self, request: Request<Bytes>, within: Duration) -> Result<Reply, SendError> {
         let exchange = async {
             let response = self
                 .client
@@ -209,9 +251,12 @@ impl ApiClient {
         }
     }
 
-    async fn wait_for_turn(&self) {
-        if let Some(limit) = &self.limit {
-            limit.acquire().await;
+    async fn wait_for_turn(&self, method: &Method) {
+        let Some(limit) = &self.limit else { return };
+        let since = self.measured.as_ref().map(Measured::now);
+        limit.acquire().await;
+        if let (Some(measured), Some(since)) = (&self.measured, since) {
+            measured.waited(method, since);
         }
     }
 

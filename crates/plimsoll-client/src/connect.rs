@@ -9,6 +9,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use kube::client::ConfigExt;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use plimsoll_config::{ClientConnection, ElectionConfig};
+use plimsoll_telemetry::RestClientMetrics;
 use tokio::net::TcpStream;
 use tower::{BoxError, ServiceBuilder, ServiceExt};
 
@@ -75,6 +76,18 @@ pub struct Connections {
     pub leader_election: ApiClient,
 }
 
+impl Connections {
+    /// The same, with their requests told of.
+    #[must_use]
+    pub fn measured_by(self, metrics: &Arc<RestClientMetrics>) -> Self {
+        Self {
+            main: self.main.measured_by(metrics),
+            events: self.events.measured_by(metrics),
+            leader_election: self.leader_election.measured_by(metrics),
+        }
+    }
+}
+
 /// Connects as kube-scheduler does. No request is made yet; must be called within a tokio runtime.
 pub async fn connect(
     access: &Access,
@@ -84,8 +97,12 @@ pub async fn connect(
 ) -> Result<Connections, ConnectError> {
     let config = load_config(access).await?;
     let on_the_way = time_on_the_way(election.write_timeout());
-    let main = ApiClient::new(client(&config, Some(on_the_way))?, Arc::clone(&clock));
-    let leader_election = ApiClient::new(client(&config, None)?, clock);
+    let host = config
+        .cluster_url
+        .authority()
+        .map_or("", |authority| authority.as_str());
+    let main = ApiClient::new(client(&config, Some(on_the_way))?, Arc::clone(&clock)).to_host(host);
+    let leader_election = ApiClient::new(client(&config, None)?, clock).to_host(host);
     Ok(separate(main, leader_election, connection, election))
 }
 

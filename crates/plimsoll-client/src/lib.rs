@@ -16,6 +16,7 @@ mod event_writer;
 mod fence;
 mod lease;
 mod lease_candidate;
+mod measured;
 mod pulse;
 mod rate_limit;
 mod removal;

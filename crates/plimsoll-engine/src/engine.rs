@@ -84,7 +84,7 @@ pub struct Engine {
 enum Held {
     Change(Change),
     Recount(Uid),
-    Notice(Notice),
+    Notice(Box<Notice>),
     Step(ClaimId, PreBindInput),
     Plans(Plans, Seq),
 }
@@ -288,7 +288,7 @@ impl Engine {
             match held {
                 Held::Change(change) => self.absorb(&change, now, out),
                 Held::Recount(uid) => self.ledger.recount(&uid),
-                Held::Notice(notice) => out.push(notice),
+                Held::Notice(notice) => out.push(*notice),
                 Held::Step(id, input) => self.step_held(id, input, now, out),
                 Held::Plans(plans, seq) => self.switch(plans, seq, out),
             }

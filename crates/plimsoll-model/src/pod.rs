@@ -150,6 +150,8 @@ pub struct PodSpec {
     pub overhead: ResourceList,
     /// Requests of the pod as a whole.
     pub pod_level_requests: ResourceList,
+    /// What the pod may use at most, added up; decisions do not depend on it.
+    pub limits: Option<Box<ResourceList>>,
     /// Volumes that matter to the scheduler.
     pub volumes: Vec<VolumeKind>,
     /// Devices it claims.

@@ -92,6 +92,19 @@ impl Quantity {
         self.scaled(-3)
     }
 
+    /// The amount as a floating-point number, rounded as in kube-scheduler's metrics.
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "a number that is rounded is what is asked for"
+    )]
+    pub fn approximate(&self) -> f64 {
+        match &self.amount {
+            Amount::Small { mantissa, exponent: 0 } => *mantissa as f64,
+            Amount::Small { mantissa, exponent } => *mantissa as f64 * 10_f64.powi(*exponent),
+            Amount::Large(decimal) => decimal.scaled(0) as f64,
+        }
+    }
+
     /// Whether it is nothing.
     pub fn is_zero(&self) -> bool {
         match &self.amount {

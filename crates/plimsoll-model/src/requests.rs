@@ -147,7 +147,7 @@ fn every_container_names(pod: &Pod, defaults: &ResourceList) -> bool {
             .all(|container| defaults.iter().all(|(name, _)| container.requests.get(name).is_some()))
 }
 
-fn total(pod: &Pod, options: RequestOptions, defaults: &ResourceList) -> ResourceList {
+pub(crate) fn total(pod: &Pod, options: RequestOptions, defaults: &ResourceList) -> ResourceList {
     let mut requests = containers_total(pod, options, defaults);
     if options.pod_level && has_pod_level_requests(pod) {
         replace_by_pod_level(pod, options, &mut requests);
@@ -257,7 +257,7 @@ fn has_pod_level_requests(pod: &Pod) -> bool {
         .any(|(name, _)| is_pod_level_resource(name))
 }
 
-fn is_pod_level_resource(name: &str) -> bool {
+pub(crate) fn is_pod_level_resource(name: &str) -> bool {
     name == CPU || name == MEMORY || name.starts_with("hugepages-")
 }
 

@@ -1,79 +1,77 @@
 //! What is told of the configuration file.
 
-use std::sync::atomic::AtomicU64;
-
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Result {
-    result: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Hash {
-    hash: String,
-}
+use crate::registrar::{Fraction, Registrar, plain};
+use crate::vector::Vector;
 
 /// `plimsoll_config_*`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ConfigMetrics {
-    reloads: Family<Result, Counter>,
-    info: Family<Hash, Gauge>,
-    loaded_at: Gauge<f64, AtomicU64>,
+    reloads: Vector<Counter>,
+    info: Vector<Gauge>,
+    loaded_at: Fraction,
     restart_needed: Gauge,
 }
 
-const SUCCESS: Result = Result { result: "success" };
-const FAILURE: Result = Result { result: "failure" };
-
 impl ConfigMetrics {
     /// Registers everything, at zero.
-    pub(crate) fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "config_reloads",
-            "Changes of the configuration file that were taken over or refused",
-            self.reloads.clone(),
-        );
-        registry.register(
-            "config_info",
-            "1 for the SHA-256 of the configuration file in use",
-            self.info.clone(),
-        );
-        registry.register(
-            "config_last_success_timestamp_seconds",
-            "When the configuration in use was loaded, in seconds since 1970",
-            self.loaded_at.clone(),
-        );
-        registry.register(
-            "config_restart_needed",
-            "1 while the configuration file asks for something that only a restart brings",
-            self.restart_needed.clone(),
-        );
-        for result in [SUCCESS, FAILURE] {
-            drop(self.reloads.get_or_create(&result));
+    pub(crate) fn new(registrar: &mut Registrar<'_>) -> Self {
+        let metrics = Self {
+            reloads: registrar.many(
+                plain(
+                    "plimsoll_config_reloads_total",
+                    "Changes of the configuration file that were taken over or refused.",
+                ),
+                &["result"],
+                Counter::default,
+            ),
+            info: registrar.many(
+                plain(
+                    "plimsoll_config_info",
+                    "1 for the SHA-256 of the configuration file in use.",
+                ),
+                &["hash"],
+                Gauge::default,
+            ),
+            loaded_at: registrar.one(
+                plain(
+                    "plimsoll_config_last_success_timestamp_seconds",
+                    "When the configuration in use was loaded, in seconds since 1970.",
+                ),
+                Fraction::default(),
+            ),
+            restart_needed: registrar.one(
+                plain(
+                    "plimsoll_config_restart_needed",
+                    "1 while the configuration file asks for something that only a restart brings.",
+                ),
+                Gauge::default(),
+            ),
+        };
+        for result in ["success", "failure"] {
+            metrics.reloads.with([result.into()]);
         }
+        metrics
     }
 
     /// The file with this hash is in use, since a time in seconds since 1970.
     pub fn loaded(&self, hash: &str, at: f64) {
         self.info.clear();
-        self.info.get_or_create(&Hash { hash: hash.to_owned() }).set(1);
+        self.info.with([hash.to_owned().into()]).set(1);
         self.loaded_at.set(at);
     }
 
     /// A changed file was taken over; whether all of it, or some of it needs a restart.
     pub fn reloaded(&self, restart_needed: bool) {
-        self.reloads.get_or_create(&SUCCESS).inc();
+        self.reloads.with(["success".into()]).inc();
         self.restart_needed.set(i64::from(restart_needed));
     }
 
     /// A changed file was refused.
     pub fn refused(&self) {
-        self.reloads.get_or_create(&FAILURE).inc();
+        self.reloads.with(["failure".into()]).inc();
     }
 }
 

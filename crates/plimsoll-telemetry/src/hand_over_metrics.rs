@@ -1,12 +1,9 @@
 //! What is told of taking the lead over.
 
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
+use crate::registrar::{Fraction, Registrar, plain};
+use crate::vector::Vector;
 
 /// How far a hand-over has come. Each stage follows the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,30 +40,32 @@ impl HandOverStage {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Stage {
-    stage: &'static str,
-}
-
 /// `plimsoll_hand_over_seconds` and `plimsoll_hand_over_vacancy_seconds`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct HandOverMetrics {
-    stages: Family<Stage, Gauge<f64, AtomicU64>>,
-    vacancy: Gauge<f64, AtomicU64>,
+    stages: Vector<Fraction>,
+    vacancy: Fraction,
 }
 
 impl HandOverMetrics {
-    pub(crate) fn register(&self, own: &mut Registry) {
-        own.register(
-            "hand_over_seconds",
-            "How long it took to come to each stage of the last hand-over, from winning the lease",
-            self.stages.clone(),
-        );
-        own.register(
-            "hand_over_vacancy_seconds",
-            "How long this replica saw the lease released or run out before it won it the last time",
-            self.vacancy.clone(),
-        );
+    pub(crate) fn new(registrar: &mut Registrar<'_>) -> Self {
+        Self {
+            stages: registrar.many(
+                plain(
+                    "plimsoll_hand_over_seconds",
+                    "How long it took to come to each stage of the last hand-over, from winning the lease.",
+                ),
+                &["stage"],
+                Fraction::default,
+            ),
+            vacancy: registrar.one(
+                plain(
+                    "plimsoll_hand_over_vacancy_seconds",
+                    "How long this replica saw the lease released or run out before it won it the last time.",
+                ),
+                Fraction::default(),
+            ),
+        }
     }
 
     /// A hand-over begins: what is told is about this one from now on.
@@ -76,8 +75,7 @@ impl HandOverMetrics {
 
     /// A stage is reached.
     pub fn reached(&self, stage: HandOverStage, since_won: Duration) {
-        let stage = stage.as_str();
-        self.stages.get_or_create(&Stage { stage }).set(since_won.as_secs_f64());
+        self.stages.with([stage.as_str().into()]).set(since_won.as_secs_f64());
     }
 
     /// The lease was won, and nobody held it for so long before.
@@ -87,18 +85,19 @@ impl HandOverMetrics {
 
     /// When a stage of the last hand-over was reached, in seconds after the lease was won.
     pub fn seconds(&self, stage: HandOverStage) -> Option<f64> {
-        let stage = stage.as_str();
-        self.stages.get(&Stage { stage }).map(|gauge| gauge.get())
+        self.stages.find([stage.as_str().into()]).map(|gauge| gauge.get())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Metrics;
 
     #[test]
     fn what_is_told_is_about_the_last_hand_over_alone() {
-        let metrics = HandOverMetrics::default();
+        let metrics = Metrics::new();
+        let metrics = metrics.hand_over();
         metrics.begun();
         for (millis, stage) in [
             (10, HandOverStage::VersionRead),

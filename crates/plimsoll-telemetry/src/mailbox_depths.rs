@@ -33,7 +33,7 @@ impl fmt::Debug for MailboxDepths {
 impl Collector for MailboxDepths {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let depths = self.depths.lock().unwrap_or_else(PoisonError::into_inner);
-        let help = "Messages waiting in an actor's mailbox";
+        let help = "Messages waiting in an actor's mailbox..";
         let mut family = encoder.encode_descriptor("plimsoll_mailbox_depth", help, None, MetricType::Gauge)?;
         for (name, depth) in depths.iter() {
             let labels = [("actor", *name)];

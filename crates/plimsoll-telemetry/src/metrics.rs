@@ -1,94 +1,57 @@
-//! Every metric of the process in one place. Names, labels and buckets are kube-scheduler's where it has the metric;
-//! ours begin with `plimsoll_`.
+//! Every metric of the process in one place. Names, labels, buckets and help texts are kube-scheduler's where it has the
+//! metric; ours begin with `plimsoll_`.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use prometheus_client::encoding::{EncodeLabelSet, prometheus_text};
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use crate::attempt_metrics::AttemptMetrics;
 use crate::audit_metrics::AuditMetrics;
-use crate::buckets::exponential;
+use crate::build_metrics::BuildMetrics;
 use crate::config_metrics::ConfigMetrics;
 use crate::election_metrics::ElectionMetrics;
+use crate::framework_metrics::FrameworkMetrics;
 use crate::hand_over_metrics::HandOverMetrics;
+use crate::health_metrics::HealthMetrics;
 use crate::mailbox_depths::MailboxDepths;
+use crate::policy::MetricsPolicy;
 use crate::preemption_metrics::PreemptionMetrics;
+use crate::process_metrics::ProcessMetrics;
 use crate::queue_metrics::QueueMetrics;
+use crate::registrar::{Registrar, alpha, plain};
 use crate::resignation_metrics::ResignationMetrics;
+use crate::rest_client_metrics::RestClientMetrics;
+use crate::text::{self, Format};
 use crate::trace_metrics::TraceMetrics;
+use crate::vector::Vector;
 use crate::volume_metrics::VolumeMetrics;
-
-/// How an attempt to schedule a pod ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AttemptResult {
-    /// Bound.
-    Scheduled,
-    /// Turned away by plugins.
-    Unschedulable,
-    /// Failed inside.
-    Error,
-}
-
-impl AttemptResult {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Scheduled => "scheduled",
-            Self::Unschedulable => "unschedulable",
-            Self::Error => "error",
-        }
-    }
-}
-
-macro_rules! label_sets {
-    ($($name:ident { $($label:ident),+ })+) => {
-        $(#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-        struct $name { $($label: String),+ }
-
-        impl $name {
-            fn new($($label: &str),+) -> Self {
-                Self { $($label: $label.to_owned()),+ }
-            }
-        })+
-    };
-}
-
-// Labels in alphabetical order, as kube-scheduler prints them.
-label_sets! {
-    ProfileResult { profile, result }
-    Kind { r#type }
-    ResultOnly { result }
-    Attempts { attempts }
-    Resource { resource }
-    Outcome { outcome }
-}
 
 /// Handles on every metric.
 pub struct Metrics {
     registry: Registry,
+    forgetting: Vec<Box<dyn Fn() + Send + Sync>>,
+    resets: AtomicU64,
     depths: Arc<MailboxDepths>,
-    attempts: Family<ProfileResult, Counter>,
-    attempt_duration: Family<ProfileResult, Histogram>,
-    algorithm_duration: Histogram,
-    sli_duration: Family<Attempts, Histogram>,
-    pod_attempts: Histogram,
-    scheduled_after_flush: Counter,
-    permit_wait: Family<ResultOnly, Histogram>,
+    attempts: AttemptMetrics,
+    /// Nodes, pods and assumed pods.
+    cache_size: [Gauge; 3],
+    framework: FrameworkMetrics,
     queue: QueueMetrics,
     preemption: PreemptionMetrics,
     volumes: VolumeMetrics,
     audit: AuditMetrics,
     resignations: ResignationMetrics,
-    cache_size: Family<Kind, Gauge>,
     election: ElectionMetrics,
-    undecodable: Family<Resource, Counter>,
+    rest_client: Arc<RestClientMetrics>,
+    build: BuildMetrics,
+    health: HealthMetrics,
+    undecodable: Vector<Counter>,
     panics: Counter,
     foreign_binds: Counter,
-    bind_answers: Family<Outcome, Counter>,
+    bind_answers: Vector<Counter>,
     dropped_events: Counter,
     config: ConfigMetrics,
     hand_over: HandOverMetrics,
@@ -108,111 +71,131 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Registers everything, at zero.
+    /// Everything, at zero.
     pub fn new() -> Self {
-        let millis = || Histogram::new(exponential(0.001, 2.0, 15));
-        let metrics = Self {
-            registry: Registry::default(),
-            depths: Arc::default(),
-            attempts: Family::default(),
-            attempt_duration: Family::new_with_constructor(millis as fn() -> Histogram),
-            algorithm_duration: millis(),
-            sli_duration: Family::new_with_constructor(|| Histogram::new(exponential(0.01, 2.0, 20))),
-            pod_attempts: Histogram::new(exponential(1.0, 2.0, 5)),
-            scheduled_after_flush: Counter::default(),
-            permit_wait: Family::new_with_constructor(millis as fn() -> Histogram),
-            queue: QueueMetrics::default(),
-            preemption: PreemptionMetrics::default(),
-            volumes: VolumeMetrics::default(),
-            audit: AuditMetrics::default(),
-            resignations: ResignationMetrics::default(),
-            cache_size: Family::default(),
-            election: ElectionMetrics::default(),
-            undecodable: Family::default(),
-            panics: Counter::default(),
-            foreign_binds: Counter::default(),
-            bind_answers: Family::default(),
-            dropped_events: Counter::default(),
-            config: ConfigMetrics::default(),
-            hand_over: HandOverMetrics::default(),
-            traces: TraceMetrics::default(),
-        };
-        metrics.registered()
+        Self::with(&MetricsPolicy::default())
     }
 
-    fn registered(mut self) -> Self {
-        let registry = &mut self.registry;
-        let scheduler = registry.sub_registry_with_prefix("scheduler");
-        scheduler.register("schedule_attempts", "[STABLE] Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem", self.attempts.clone());
-        scheduler.register(
-            "scheduling_attempt_duration_seconds",
-            "[STABLE] Scheduling attempt latency in seconds (scheduling algorithm + binding)",
-            self.attempt_duration.clone(),
-        );
-        scheduler.register(
-            "scheduling_algorithm_duration_seconds",
-            "[ALPHA] Scheduling algorithm latency in seconds",
-            self.algorithm_duration.clone(),
-        );
-        scheduler.register("pod_scheduling_sli_duration_seconds", "[BETA] E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue, by the number of attempts", self.sli_duration.clone());
-        scheduler.register(
-            "pod_scheduling_attempts",
-            "[STABLE] Number of attempts to successfully schedule a pod",
-            self.pod_attempts.clone(),
-        );
-        scheduler.register("pod_scheduled_after_flush", "[ALPHA] Pods that were scheduled after the longest wait had flushed them back; each one is a missed wake-up", self.scheduled_after_flush.clone());
-        scheduler.register(
-            "permit_wait_duration_seconds",
-            "[BETA] How long pods waited on permit, by the status with which the wait ended",
-            self.permit_wait.clone(),
-        );
-        self.queue.register(scheduler);
-        self.preemption.register(scheduler);
-        self.volumes.register(scheduler);
-        scheduler.register(
-            "cache_size",
-            "[ALPHA] Number of nodes, pods and assumed pods in the scheduler cache",
-            self.cache_size.clone(),
-        );
-        self.election.register(registry);
-        let own = registry.sub_registry_with_prefix("plimsoll");
-        own.register(
-            "undecodable_objects",
-            "Watched objects that could not be decoded",
-            self.undecodable.clone(),
-        );
-        own.register(
-            "cycle_panics",
-            "Scheduling cycles that panicked and were set aside",
-            self.panics.clone(),
-        );
-        own.register(
-            "foreign_binds",
-            "Pods that another scheduler bound while a claim of ours was under way",
-            self.foreign_binds.clone(),
-        );
-        own.register("bind_answers", "Answers to binding requests", self.bind_answers.clone());
-        own.register(
-            "events_dropped",
-            "Events that were not written",
-            self.dropped_events.clone(),
-        );
-        self.hand_over.register(own);
-        self.traces.register(own);
-        self.config.register(own);
-        self.queue.register_own(own);
-        self.preemption.register_own(own);
-        self.audit.register(own);
-        self.resignations.register(own);
-        registry.register_collector(Box::new(Arc::clone(&self.depths)));
-        self
+    /// Everything that the operator wants, at zero.
+    pub fn with(policy: &MetricsPolicy) -> Self {
+        let mut registrar = Registrar::new(policy);
+        let metrics = Self::register(&mut registrar);
+        let (registry, forgetting) = registrar.finish();
+        Self {
+            registry,
+            forgetting,
+            ..metrics
+        }
+    }
+
+    fn register(registrar: &mut Registrar<'_>) -> Self {
+        let depths = Arc::<MailboxDepths>::default();
+        registrar.collector(Arc::clone(&depths));
+        registrar.collector(ProcessMetrics);
+        Self {
+            registry: Registry::default(),
+            forgetting: Vec::new(),
+            resets: AtomicU64::new(0),
+            depths,
+            attempts: AttemptMetrics::new(registrar),
+            cache_size: registrar.fixed(
+                alpha(
+                    "scheduler_cache_size",
+                    "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
+                ),
+                &["type"],
+                ["nodes", "pods", "assumed_pods"],
+                Gauge::default,
+            ),
+            framework: FrameworkMetrics::new(registrar),
+            queue: QueueMetrics::new(registrar),
+            preemption: PreemptionMetrics::new(registrar),
+            volumes: VolumeMetrics::new(registrar),
+            audit: AuditMetrics::new(registrar),
+            resignations: ResignationMetrics::new(registrar),
+            election: ElectionMetrics::new(registrar),
+            rest_client: Arc::new(RestClientMetrics::new(registrar)),
+            build: BuildMetrics::new(registrar),
+            health: HealthMetrics::new(),
+            undecodable: registrar.many(
+                plain(
+                    "plimsoll_undecodable_objects_total",
+                    "Watched objects that could not be decoded.",
+                ),
+                &["resource"],
+                Counter::default,
+            ),
+            panics: registrar.one(
+                plain(
+                    "plimsoll_cycle_panics_total",
+                    "Scheduling cycles that panicked and were set aside.",
+                ),
+                Counter::default(),
+            ),
+            foreign_binds: registrar.one(
+                plain(
+                    "plimsoll_foreign_binds_total",
+                    "Pods that another scheduler bound while a claim of ours was under way.",
+                ),
+                Counter::default(),
+            ),
+            bind_answers: registrar.many(
+                plain("plimsoll_bind_answers_total", "Answers to binding requests."),
+                &["outcome"],
+                Counter::default,
+            ),
+            dropped_events: registrar.one(
+                plain("plimsoll_events_dropped_total", "Events that were not written."),
+                Counter::default(),
+            ),
+            config: ConfigMetrics::new(registrar),
+            hand_over: HandOverMetrics::new(registrar),
+            traces: TraceMetrics::new(registrar),
+        }
     }
 
     /// The Prometheus text format, version 0.0.4.
     pub fn text(&self) -> Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        prometheus_text::encode(&mut text, &self.registry)?;
-        Ok(text)
+        text::write(&self.registry, Format::Prometheus)
+    }
+
+    /// The `OpenMetrics` text format, version 1.0.0, with exemplars.
+    pub fn open_metrics(&self) -> Result<String, std::fmt::Error> {
+        text::write(&self.registry, Format::OpenMetrics)
+    }
+
+    /// Counters and histograms that have labels begin anew, without any line; those without go on, as kube-scheduler's do.
+    /// So do gauges, which show what is.
+    pub fn reset(&self) {
+        for forget in &self.forgetting {
+            forget();
+        }
+        self.resets.fetch_add(1, Ordering::Release);
+    }
+
+    /// How often that was. Handles from before count nothing that is shown.
+    pub fn resets(&self) -> u64 {
+        self.resets.load(Ordering::Acquire)
+    }
+
+    /// What is told of plugins and extension points.
+    pub fn framework(&self) -> &FrameworkMetrics {
+        &self.framework
+    }
+
+    /// What is told of requests to the API server.
+    pub fn rest_client(&self) -> &Arc<RestClientMetrics> {
+        &self.rest_client
+    }
+
+    /// What is told of this build.
+    pub fn build(&self) -> &BuildMetrics {
+        &self.build
+    }
+
+    /// What `/metrics/slis` shows.
+    pub fn health(&self) -> &HealthMetrics {
+        &self.health
     }
 
     /// What is told of the configuration file.
@@ -260,53 +243,21 @@ impl Metrics {
         &self.resignations
     }
 
-    /// An attempt ended.
-    pub fn scheduling_attempt(&self, result: AttemptResult, profile: &str, took: Duration) {
-        let labels = ProfileResult::new(profile, result.as_str());
-        self.attempts.get_or_create(&labels).inc();
-        self.attempt_duration.get_or_create(&labels).observe(took.as_secs_f64());
-    }
-
-    /// The search for a node ended.
-    pub fn scheduling_algorithm(&self, took: Duration) {
-        self.algorithm_duration.observe(took.as_secs_f64());
-    }
-
-    /// A pod was bound.
-    pub fn pod_scheduled(&self, attempts: u32, since_first_try: Option<Duration>, flushed: bool) {
-        self.pod_attempts.observe(f64::from(attempts));
-        if let Some(took) = since_first_try {
-            let label = if attempts >= 15 {
-                "15+".to_owned()
-            } else {
-                attempts.to_string()
-            };
-            self.sli_duration
-                .get_or_create(&Attempts::new(&label))
-                .observe(took.as_secs_f64());
-        }
-        if flushed {
-            self.scheduled_after_flush.inc();
-        }
-    }
-
-    /// A pod waits on permit no longer.
-    pub fn permit_wait(&self, result: &str, waited: Duration) {
-        self.permit_wait
-            .get_or_create(&ResultOnly::new(result))
-            .observe(waited.as_secs_f64());
+    /// What is told of attempts.
+    pub fn attempts(&self) -> &AttemptMetrics {
+        &self.attempts
     }
 
     /// What the columns hold.
     pub fn cache_size(&self, nodes: usize, pods: usize, assumed_pods: usize) {
-        for (kind, count) in [("nodes", nodes), ("pods", pods), ("assumed_pods", assumed_pods)] {
-            self.cache_size.get_or_create(&Kind::new(kind)).set(gauge(count));
+        for (gauge, count) in self.cache_size.iter().zip([nodes, pods, assumed_pods]) {
+            gauge.set(i64::try_from(count).unwrap_or(i64::MAX));
         }
     }
 
     /// A watched object could not be decoded.
     pub fn undecodable_object(&self, resource: &str) {
-        self.undecodable.get_or_create(&Resource::new(resource)).inc();
+        self.undecodable.with([resource.to_owned().into()]).inc();
     }
 
     /// A cycle panicked.
@@ -321,7 +272,7 @@ impl Metrics {
 
     /// A binding request was answered.
     pub fn bind_answered(&self, outcome: &str) {
-        self.bind_answers.get_or_create(&Outcome::new(outcome)).inc();
+        self.bind_answers.with([outcome.to_owned().into()]).inc();
     }
 
     /// An event was dropped.
@@ -335,20 +286,28 @@ impl Metrics {
     }
 }
 
-fn gauge(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::{AttemptResult, TraceId};
 
     #[test]
     fn families_carry_the_names_labels_and_buckets_of_kube_scheduler() {
         let metrics = Metrics::new();
-        metrics.scheduling_attempt(AttemptResult::Scheduled, "default-scheduler", Duration::from_millis(3));
-        metrics.pod_scheduled(2, Some(Duration::from_secs(1)), true);
-        metrics.permit_wait("Unschedulable", Duration::from_secs(10));
+        metrics.attempts().ended(
+            AttemptResult::Scheduled,
+            "default-scheduler",
+            Duration::from_millis(3),
+            None,
+        );
+        metrics
+            .attempts()
+            .pod_scheduled(2, Some(Duration::from_secs(1)), true, None);
+        metrics
+            .attempts()
+            .permit_wait("Unschedulable", Duration::from_secs(10), None);
         metrics.election().leading(true);
         metrics.election().slow_paths(2);
         metrics.preemption().attempted();
@@ -374,5 +333,87 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "missing {line} in\n{text}");
         }
+    }
+
+    #[test]
+    fn families_come_in_the_order_of_their_names_with_help_texts_to_the_letter() {
+        let metrics = Metrics::new();
+        metrics.attempts().permit_wait("Success", Duration::from_secs(1), None);
+        let text = metrics.text().unwrap();
+        for help in [
+            "# HELP scheduler_permit_wait_duration_seconds [BETA] Duration of waiting on permit.",
+            "# HELP scheduler_preemption_victims [STABLE] Number of selected preemption victims",
+        ] {
+            assert!(text.lines().any(|line| line == help), "{help} in\n{text}");
+        }
+        let names: Vec<_> = text
+            .lines()
+            .filter(|line| line.starts_with("# TYPE scheduler_"))
+            .collect();
+        assert!(names.is_sorted(), "{names:#?}");
+    }
+
+    #[test]
+    fn an_observation_leads_to_its_trace_for_those_who_ask_for_open_metrics() {
+        let metrics = Metrics::new();
+        let trace = TraceId(0x0f8f_ad5b_d9cb_469f_a165_7086_7728_950e);
+        metrics
+            .attempts()
+            .ended(AttemptResult::Error, "p", Duration::from_millis(3), Some(trace));
+        let line = concat!(
+            r#"scheduler_scheduling_attempt_duration_seconds_bucket{profile="p",result="error",le="0.004"} 1"#,
+            r##" # {trace_id="0f8fad5bd9cb469fa16570867728950e"} 0.003"##
+        );
+        let open = metrics.open_metrics().unwrap();
+        assert!(open.lines().any(|found| found == line), "{open}");
+        assert!(open.ends_with("# EOF\n"));
+        assert!(!metrics.text().unwrap().contains("trace_id"));
+    }
+
+    #[test]
+    fn counters_and_histograms_with_labels_begin_anew_and_gauges_go_on() {
+        let metrics = Metrics::new();
+        let attempts = metrics.attempts().of("p", AttemptResult::Error);
+        attempts.ended(Duration::from_millis(3), None);
+        metrics.cache_size(3, 2, 1);
+        metrics.preemption().attempted();
+        metrics.reset();
+        let text = metrics.text().unwrap();
+        assert!(!text.contains("scheduler_schedule_attempts_total"), "{text}");
+        assert!(text.contains("scheduler_cache_size{type=\"nodes\"} 3\n"), "{text}");
+        assert!(text.contains("scheduler_preemption_attempts_total 1\n"), "{text}");
+        assert_eq!(metrics.resets(), 1);
+        metrics
+            .attempts()
+            .ended(AttemptResult::Error, "p", Duration::ZERO, None);
+        let text = metrics.text().unwrap();
+        let line = r#"scheduler_schedule_attempts_total{profile="p",result="error"} 1"#;
+        assert!(text.lines().any(|found| found == line), "{text}");
+    }
+
+    #[test]
+    fn what_the_operator_does_not_want_is_not_shown() {
+        let labels = ("scheduler_schedule_attempts_total".to_owned(), "profile".to_owned());
+        let policy = MetricsPolicy {
+            allowed_labels: [(labels, ["known".to_owned()].into())].into(),
+            disabled: ["scheduler_cache_size".to_owned()].into(),
+        };
+        let metrics = Metrics::with(&policy);
+        for profile in ["known", "other", "third"] {
+            metrics
+                .attempts()
+                .ended(AttemptResult::Scheduled, profile, Duration::ZERO, None);
+        }
+        metrics.cache_size(1, 1, 1);
+        let text = metrics.text().unwrap();
+        for line in [
+            r#"scheduler_schedule_attempts_total{profile="known",result="scheduled"} 1"#,
+            r#"scheduler_schedule_attempts_total{profile="unexpected",result="scheduled"} 2"#,
+            "disabled_metrics_total 1",
+            "cardinality_enforcement_unexpected_categorizations_total 2",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+        assert!(!text.contains("scheduler_cache_size"), "{text}");
     }
 }

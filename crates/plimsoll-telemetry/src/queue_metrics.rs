@@ -1,51 +1,16 @@
 //! What is told of the pods that wait.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
 
 use crate::buckets::exponential;
-
-// Labels in alphabetical order, as kube-scheduler prints them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Queue {
-    queue: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Event {
-    event: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EventQueue {
-    event: String,
-    queue: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PluginProfile {
-    plugin: String,
-    profile: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EventHintPlugin {
-    event: String,
-    hint: String,
-    plugin: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Result {
-    result: &'static str,
-}
+use crate::registrar::{Registrar, alpha, beta, plain, stable};
+use crate::vector::Vector;
 
 /// Pods in each place, for `pending_pods`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,149 +25,147 @@ pub struct PendingPods {
     pub gated: usize,
 }
 
-type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+/// The places that `pending_pods` tells apart.
+const QUEUES: [&str; 4] = ["active", "backoff", "unschedulable", "gated"];
 
 /// Metrics of the scheduling queue.
+#[derive(Debug)]
 pub struct QueueMetrics {
-    pending: Family<Queue, Gauge>,
-    incoming: Family<EventQueue, Counter>,
-    unschedulable: Family<PluginProfile, Gauge>,
-    in_flight_events: Family<Event, Gauge>,
-    hint_duration: Histograms<EventHintPlugin>,
-    handling_duration: Histograms<Event>,
-    wakeups: Family<Result, Counter>,
-}
-
-impl std::fmt::Debug for QueueMetrics {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("QueueMetrics").finish_non_exhaustive()
-    }
-}
-
-impl Default for QueueMetrics {
-    fn default() -> Self {
-        Self {
-            pending: Family::default(),
-            incoming: Family::default(),
-            unschedulable: Family::default(),
-            in_flight_events: Family::default(),
-            hint_duration: Family::new_with_constructor(|| Histogram::new(exponential(0.00001, 1.5, 20))),
-            handling_duration: Family::new_with_constructor(|| Histogram::new(exponential(0.0001, 2.0, 12))),
-            wakeups: Family::default(),
-        }
-    }
+    /// In the order of [`QUEUES`].
+    pending: [Gauge; 4],
+    incoming: Vector<Counter>,
+    unschedulable: Vector<Gauge>,
+    in_flight_events: Vector<Gauge>,
+    hint_duration: Vector<Histogram>,
+    handling_duration: Vector<Histogram>,
+    /// Asked, useful and wasted.
+    wakeups: [Counter; 3],
 }
 
 impl QueueMetrics {
     /// Registers everything, at zero.
-    pub(crate) fn register(&self, scheduler: &mut Registry) {
-        scheduler.register(
-            "pending_pods",
-            "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated",
-            self.pending.clone(),
+    pub(crate) fn new(registrar: &mut Registrar<'_>) -> Self {
+        let pending = registrar.fixed(
+            stable(
+                "scheduler_pending_pods",
+                "Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means \
+                 number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler \
+                 attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never \
+                 attempted to schedule because they are gated.",
+            ),
+            &["queue"],
+            QUEUES,
+            Gauge::default,
         );
-        scheduler.register(
-            "queue_incoming_pods",
-            "[STABLE] Number of pods added to scheduling queues by event and queue type",
-            self.incoming.clone(),
-        );
-        scheduler.register(
-            "unschedulable_pods",
-            "[BETA] The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins that caused it to not schedule and so this metric have meaning only when broken down by plugin",
-            self.unschedulable.clone(),
-        );
-        scheduler.register(
-            "inflight_events",
-            "[ALPHA] Number of events currently tracked in the scheduling queue",
-            self.in_flight_events.clone(),
-        );
-        scheduler.register(
-            "queueing_hint_execution_duration_seconds",
-            "[ALPHA] Duration for running a queueing hint function of a plugin",
-            self.hint_duration.clone(),
-        );
-        scheduler.register(
-            "event_handling_duration_seconds",
-            "[ALPHA] Event handling latency in seconds",
-            self.handling_duration.clone(),
-        );
-        for queue in ["active", "backoff", "unschedulable", "gated"] {
-            drop(self.pending.get_or_create(&Queue { queue }));
+        Self {
+            pending,
+            incoming: registrar.many(
+                stable(
+                    "scheduler_queue_incoming_pods_total",
+                    "Number of pods added to scheduling queues by event and queue type.",
+                ),
+                &["event", "queue"],
+                Counter::default,
+            ),
+            unschedulable: registrar.many(
+                beta(
+                    "scheduler_unschedulable_pods",
+                    "The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all \
+                     plugins that caused it to not schedule and so this metric have meaning only when broken down by \
+                     plugin.",
+                ),
+                &["plugin", "profile"],
+                Gauge::default,
+            ),
+            in_flight_events: registrar.many(
+                alpha(
+                    "scheduler_inflight_events",
+                    "Number of events currently tracked in the scheduling queue.",
+                ),
+                &["event"],
+                Gauge::default,
+            ),
+            hint_duration: registrar.many(
+                alpha(
+                    "scheduler_queueing_hint_execution_duration_seconds",
+                    "Duration for running a queueing hint function of a plugin.",
+                ),
+                &["event", "hint", "plugin"],
+                || Histogram::new(exponential(0.00001, 1.5, 20)),
+            ),
+            handling_duration: registrar.many(
+                alpha(
+                    "scheduler_event_handling_duration_seconds",
+                    "Event handling latency in seconds.",
+                ),
+                &["event"],
+                || Histogram::new(exponential(0.0001, 2.0, 12)),
+            ),
+            wakeups: registrar.fixed(
+                plain(
+                    "plimsoll_queue_wakeups_total",
+                    "Queueing hints asked for (asked), and pods that an event woke and that the next attempt placed \
+                     (useful) or turned away again (wasted).",
+                ),
+                &["result"],
+                ["asked", "useful", "wasted"],
+                Counter::default,
+            ),
         }
-    }
-
-    /// Registers what kube-scheduler does not have.
-    pub(crate) fn register_own(&self, own: &mut Registry) {
-        own.register(
-            "queue_wakeups",
-            "Queueing hints asked for (asked), and pods that an event woke and that the next attempt placed (useful) or turned away again (wasted)",
-            self.wakeups.clone(),
-        );
-        self.wakeups(0, 0, 0);
     }
 
     /// Pods that wait, by queue.
     pub fn pending(&self, pods: PendingPods) {
-        for (queue, pods) in [
-            ("active", pods.active),
-            ("backoff", pods.backoff),
-            ("unschedulable", pods.unschedulable),
-            ("gated", pods.gated),
-        ] {
-            let pods = i64::try_from(pods).unwrap_or(i64::MAX);
-            self.pending.get_or_create(&Queue { queue }).set(pods);
+        let counts = [pods.active, pods.backoff, pods.unschedulable, pods.gated];
+        for (gauge, pods) in self.pending.iter().zip(counts) {
+            gauge.set(i64::try_from(pods).unwrap_or(i64::MAX));
         }
     }
 
     /// Pods entered a queue because of an event.
     pub fn incoming(&self, queue: &'static str, event: &str, pods: u64) {
-        let event = event.to_owned();
-        self.incoming.get_or_create(&EventQueue { event, queue }).inc_by(pods);
+        self.incoming.with([owned(event), queue.into()]).inc_by(pods);
     }
 
     /// A plugin holds back more or fewer pods.
     pub fn unschedulable(&self, plugin: &str, profile: &str, difference: i64) {
-        let labels = PluginProfile {
-            plugin: plugin.to_owned(),
-            profile: profile.to_owned(),
-        };
-        self.unschedulable.get_or_create(&labels).inc_by(difference);
+        self.unschedulable
+            .with([owned(plugin), owned(profile)])
+            .inc_by(difference);
     }
 
     /// Everything that is kept for attempts under way, by event.
     pub fn in_flight_events(&self, events: &BTreeMap<String, u64>) {
         self.in_flight_events.clear();
         for (event, count) in events {
-            let event = event.clone();
             let count = i64::try_from(*count).unwrap_or(i64::MAX);
-            self.in_flight_events.get_or_create(&Event { event }).set(count);
+            self.in_flight_events.with([owned(event)]).set(count);
         }
     }
 
     /// So many calls of a plugin's hint ended like this, each in about this time.
     pub fn hints(&self, plugin: &str, event: &str, hint: &str, calls: u64, each: Duration) {
-        let labels = EventHintPlugin {
-            event: event.to_owned(),
-            hint: hint.to_owned(),
-            plugin: plugin.to_owned(),
-        };
-        let histogram = self.hint_duration.get_or_create(&labels);
+        let histogram = self.hint_duration.with([owned(event), owned(hint), owned(plugin)]);
         for _ in 0..calls {
             histogram.observe(each.as_secs_f64());
         }
     }
 
+    /// Where to tell how long the queue took for each event of a kind. To be kept until [`Metrics::resets`](crate::Metrics::resets)
+    /// tells another number.
+    pub fn handling_of(&self, event: &str) -> EventHandling {
+        EventHandling(self.handling_duration.with([owned(event)]))
+    }
+
     /// The queue has taken in an event of the cluster.
     pub fn event_handled(&self, event: &str, took: Duration) {
-        let event = event.to_owned();
-        let histogram = self.handling_duration.get_or_create(&Event { event });
-        histogram.observe(took.as_secs_f64());
+        self.handling_of(event).took(took);
     }
 
     /// Hints asked for, and what came of the pods that events woke.
     pub fn wakeups(&self, asked: u64, useful: u64, wasted: u64) {
-        for (result, count) in [("asked", asked), ("useful", useful), ("wasted", wasted)] {
-            self.wakeups.get_or_create(&Result { result }).inc_by(count);
+        for (counter, count) in self.wakeups.iter().zip([asked, useful, wasted]) {
+            counter.inc_by(count);
         }
     }
 
@@ -212,6 +175,21 @@ impl QueueMetrics {
         self.unschedulable.clear();
         self.in_flight_events.clear();
     }
+}
+
+/// How long the queue takes for events of one kind.
+#[derive(Debug, Clone)]
+pub struct EventHandling(Histogram);
+
+impl EventHandling {
+    /// One took so long.
+    pub fn took(&self, took: Duration) {
+        self.0.observe(took.as_secs_f64());
+    }
+}
+
+fn owned(value: &str) -> Cow<'static, str> {
+    Cow::Owned(value.to_owned())
 }
 
 #[cfg(test)]

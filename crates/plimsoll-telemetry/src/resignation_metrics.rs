@@ -1,37 +1,37 @@
 //! What is told of leadership that was given up for lack of progress.
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    reason: &'static str,
-}
+use crate::registrar::{Registrar, plain};
+use crate::vector::Vector;
 
 /// `plimsoll_resignations_total`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ResignationMetrics {
-    resigned: Family<Reason, Counter>,
+    resigned: Vector<Counter>,
 }
 
 impl ResignationMetrics {
-    pub(crate) fn register(&self, own: &mut Registry) {
-        own.register(
-            "resignations",
-            "Times that this replica gave its leadership up, by what did not get on",
-            self.resigned.clone(),
-        );
+    pub(crate) fn new(registrar: &mut Registrar<'_>) -> Self {
+        Self {
+            resigned: registrar.many(
+                plain(
+                    "plimsoll_resignations_total",
+                    "Times that this replica gave its leadership up, by what did not get on.",
+                ),
+                &["reason"],
+                Counter::default,
+            ),
+        }
     }
 
     /// Leadership is given up for this reason.
     pub fn resigned(&self, reason: &'static str) {
-        self.resigned.get_or_create(&Reason { reason }).inc();
+        self.resigned.with([reason.into()]).inc();
     }
 
     /// How often that was.
     pub fn counted(&self, reason: &'static str) -> u64 {
-        self.resigned.get_or_create(&Reason { reason }).get()
+        self.resigned.with([reason.into()]).get()
     }
 }

@@ -18,6 +18,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::health::{Check, answer};
 use crate::{Metrics, StateSource, TlsError, TlsIdentity};
+use scrape::Scrape;
+
+mod scrape;
 
 /// A peer that does not finish its handshake in this time is let go.
 const HANDSHAKE: Duration = Duration::from_secs(10);
@@ -69,7 +72,7 @@ pub struct Endpoints {
     pub debug: bool,
 }
 
-/// Serves `/healthz`, `/livez`, `/readyz`, `/metrics`, `/debug/audit` and `/debug/waiting-pods` over TLS until `stop` is cancelled.
+/// Serves `/healthz`, `/livez`, `/readyz`, `/metrics` with `/slis` and `/resources` below it, `/debug/audit` and `/debug/waiting-pods` over TLS until `stop` is cancelled.
 pub async fn serve(
     address: SocketAddr,
     identity: &TlsIdentity,
@@ -122,32 +125,24 @@ async fn accept(
 }
 
 impl Endpoints {
-    async fn scraped(&self) -> Response<Full<Bytes>> {
-        self.state.before_scrape().await;
-        match self.metrics.text() {
-            Ok(body) => {
-                let mut response = text(StatusCode::OK, body);
-                let kind = header::HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-                response.headers_mut().insert(header::CONTENT_TYPE, kind);
-                response
-            }
-            Err(error) => text(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                format!("encoding metrics: {error}\n"),
-            ),
-        }
+    fn health_of(&self, query: &str, endpoint: &'static str, checks: &[Check]) -> Response<Full<Bytes>> {
+        self.metrics.health().checked(endpoint, checks);
+        health(query, endpoint, checks)
     }
 
     async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>> {
+        let (method, path, headers) = (request.method(), request.uri().path(), request.headers());
+        if let Some(scrape) = Scrape::asked(method, path, headers) {
+            return self.scraped(scrape).await;
+        }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return text(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n".to_owned());
         }
         let query = request.uri().query().unwrap_or_default();
         match request.uri().path() {
-            "/healthz" => health(query, "healthz", &self.state.healthz().await),
-            "/livez" => health(query, "livez", &[Check::new("ping", Ok(()))]),
-            "/readyz" => health(query, "readyz", &self.state.readyz().await),
-            "/metrics" => self.scraped().await,
+            "/healthz" => self.health_of(query, "healthz", &self.state.healthz().await),
+            "/livez" => self.health_of(query, "livez", &[Check::new("ping", Ok(()))]),
+            "/readyz" => self.health_of(query, "readyz", &self.state.readyz().await),
             "/debug/audit" if self.debug => debugged(self.state.audit().await),
             "/debug/waiting-pods" if self.debug => debugged(self.state.waiting_pods().await),
             path => {

@@ -12,6 +12,8 @@ pub trait StateSource: Send + Sync + 'static {
     fn before_scrape(&self) -> BoxFuture<'_, ()>;
     /// What `/debug/audit` shows of an audit made now, or why there is none.
     fn audit(&self) -> BoxFuture<'_, Result<String, String>>;
+    /// What `/metrics/resources` shows, or why that is not known; a standby shows nothing.
+    fn resources(&self) -> BoxFuture<'_, Result<String, String>>;
     /// What `/debug/waiting-pods` shows of the pods that wait at Permit, or why that is not known.
     fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>>;
 }

@@ -1,48 +1,42 @@
 //! What is told of traces: how much of them got out.
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Reason {
-    reason: &'static str,
-}
-
-const QUEUE_FULL: Reason = Reason { reason: "queue_full" };
-const EXPORT_FAILED: Reason = Reason {
-    reason: "export_failed",
-};
+use crate::registrar::{Registrar, plain};
 
 /// `plimsoll_spans_*` and `plimsoll_trace_records_dropped_total`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TraceMetrics {
     exported: Counter,
-    dropped: Family<Reason, Counter>,
+    /// Since the queue was full, and since the export failed.
+    dropped: [Counter; 2],
     records_dropped: Counter,
 }
 
 impl TraceMetrics {
-    pub(crate) fn register(&self, own: &mut Registry) {
-        for reason in [QUEUE_FULL, EXPORT_FAILED] {
-            drop(self.dropped.get_or_create(&reason));
+    pub(crate) fn new(registrar: &mut Registrar<'_>) -> Self {
+        Self {
+            exported: registrar.one(
+                plain("plimsoll_spans_exported_total", "Spans that a collector has taken."),
+                Counter::default(),
+            ),
+            dropped: registrar.fixed(
+                plain(
+                    "plimsoll_spans_dropped_total",
+                    "Spans that were lost, since the queue to the collector was full or the collector did not take them.",
+                ),
+                &["reason"],
+                ["queue_full", "export_failed"],
+                Counter::default,
+            ),
+            records_dropped: registrar.one(
+                plain(
+                    "plimsoll_trace_records_dropped_total",
+                    "Attempts and other events that were not made into spans, since too many waited for that.",
+                ),
+                Counter::default(),
+            ),
         }
-        own.register(
-            "spans_exported",
-            "Spans that a collector has taken",
-            self.exported.clone(),
-        );
-        own.register(
-            "spans_dropped",
-            "Spans that were lost, since the queue to the collector was full or the collector did not take them",
-            self.dropped.clone(),
-        );
-        own.register(
-            "trace_records_dropped",
-            "Attempts and other events that were not made into spans, since too many waited for that",
-            self.records_dropped.clone(),
-        );
     }
 
     /// A collector has taken so many.
@@ -52,12 +46,12 @@ impl TraceMetrics {
 
     /// So many found no room.
     pub fn queue_was_full(&self, spans: usize) {
-        self.dropped.get_or_create(&QUEUE_FULL).inc_by(spans as u64);
+        self.dropped[0].inc_by(spans as u64);
     }
 
     /// So many were not taken by a collector.
     pub fn export_failed(&self, spans: usize) {
-        self.dropped.get_or_create(&EXPORT_FAILED).inc_by(spans as u64);
+        self.dropped[1].inc_by(spans as u64);
     }
 
     /// Whoever makes spans has too much to do.
@@ -67,11 +61,11 @@ impl TraceMetrics {
 
     /// How many spans got out, found no room, and were not taken; and how many records were not made into spans.
     pub fn counted(&self) -> (u64, u64, u64, u64) {
-        let dropped = |reason| self.dropped.get_or_create(reason).get();
+        let [full, failed] = &self.dropped;
         (
             self.exported.get(),
-            dropped(&QUEUE_FULL),
-            dropped(&EXPORT_FAILED),
+            full.get(),
+            failed.get(),
             self.records_dropped.get(),
         )
     }

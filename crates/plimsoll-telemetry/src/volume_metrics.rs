@@ -1,33 +1,41 @@
 //! What is told of volumes.
 
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Operation {
-    operation: &'static str,
-}
+use crate::registrar::{Registrar, alpha};
+use crate::vector::Vector;
 
 /// `scheduler_volume_*`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct VolumeMetrics {
-    stage_errors: Family<Operation, Counter>,
+    stage_errors: Vector<Counter>,
 }
 
 impl VolumeMetrics {
-    pub(crate) fn register(&self, scheduler: &mut Registry) {
-        scheduler.register(
-            "volume_scheduling_stage_error",
-            "[ALPHA] Volume scheduling stage error count",
-            self.stage_errors.clone(),
+    pub(crate) fn new(registrar: &mut Registrar<'_>) -> Self {
+        // Never counted there either, and so never shown.
+        registrar.many(
+            alpha(
+                "scheduler_volume_binder_cache_requests_total",
+                "Total number for request volume binding cache",
+            ),
+            &["operation"],
+            Counter::default as fn() -> Counter,
         );
+        Self {
+            stage_errors: registrar.many(
+                alpha(
+                    "scheduler_volume_scheduling_stage_error_total",
+                    "Volume scheduling stage error count",
+                ),
+                &["operation"],
+                Counter::default,
+            ),
+        }
     }
 
     /// So often something has failed inside at this stage: `predicate`, `assume` or `bind`.
     pub fn stage_failed(&self, stage: &'static str, count: u32) {
-        let counter = self.stage_errors.get_or_create(&Operation { operation: stage });
-        counter.inc_by(u64::from(count));
+        self.stage_errors.with([stage.into()]).inc_by(u64::from(count));
     }
 }

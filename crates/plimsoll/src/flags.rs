@@ -1,6 +1,7 @@
 //! kube-scheduler's command line: the same flags, read by the same rules.
 
 mod config;
+mod metrics;
 mod upstream;
 
 #[cfg(test)]
@@ -18,6 +19,7 @@ use plimsoll_client::Access;
 use plimsoll_config::{DEFAULT_BIND_PODS_BURST, ElectionConfig, FeatureGateError, FeatureGates, parse_go_duration};
 use plimsoll_telemetry::TlsIdentity;
 
+use self::metrics::MetricsFlags;
 use crate::Options;
 use crate::logging::{LogFormat, Logging};
 use crate::version;
@@ -100,6 +102,8 @@ struct Flags {
     election: ElectionFlags,
     #[command(flatten)]
     serving: ServingFlags,
+    #[command(flatten)]
+    metrics: MetricsFlags,
 
     /// Requests per second to the API server; zero or less for no limit
     #[arg(long, value_name = "QPS", default_value_t = 50.0, allow_negative_numbers = true)]
@@ -329,6 +333,7 @@ impl Flags {
             source,
             write_config_to: given(self.write_config_to).map(PathBuf::from),
             listen: self.serving.listen()?,
+            metrics: self.metrics.policy()?,
             logging: Logging {
                 format: self.logging_format,
                 verbosity: self.v,

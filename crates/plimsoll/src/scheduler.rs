@@ -23,9 +23,11 @@ use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
-use plimsoll_config::{ElectionConfigError, PluginRef, ProfileConfig, ResourceLockError, SchedulerConfig};
+use plimsoll_config::{
+    ElectionConfigError, FeatureGates, Gate, PluginRef, ProfileConfig, ResourceLockError, SchedulerConfig, Stage,
+};
 use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
-use plimsoll_telemetry::Metrics;
+use plimsoll_telemetry::{Build, BuildMetrics, Metrics, MetricsPolicy};
 use ractor::SpawnErr;
 
 pub use self::builder::SchedulerBuilder;
@@ -54,6 +56,8 @@ pub struct Options {
     pub write_config_to: Option<PathBuf>,
     /// Where to serve health and metrics, if at all.
     pub listen: Option<Listen>,
+    /// What metrics do not show.
+    pub metrics: MetricsPolicy,
     /// What is logged; see [`crate::logging::install`].
     pub logging: Logging,
     /// Stands for the host's name.
@@ -77,6 +81,7 @@ impl Options {
             source: ConfigOptions::default(),
             write_config_to: None,
             listen: None,
+            metrics: MetricsPolicy::default(),
             logging: Logging::default(),
             host: None,
             test_panic_label: None,
@@ -288,8 +293,10 @@ impl Scheduler {
         }
         let access = loader.access(options.access, &config);
         let (connection, election) = (&config.client_connection, &config.leader_election);
+        let metrics = Arc::new(Metrics::with(&options.metrics));
+        describe_build(metrics.build(), &config.feature_gates);
         let connections = connect(&access, connection, election, Arc::new(clock)).await?;
-        let metrics = Arc::new(Metrics::new());
+        let connections = connections.measured_by(metrics.rest_client());
         let traces = Traces::start(&config.tracing, (&lease, &host), &metrics)?;
         let leader_elect = election.leader_elect;
         let started_with = config.clone();
@@ -347,6 +354,24 @@ async fn beside<T>(reloads: Option<Reloads>, done: impl Future<Output = T>) -> T
     match select(pin!(done), pin!(reloads.run())).await {
         Either::Left((done, _)) => done,
         Either::Right((never, _)) => match never {},
+    }
+}
+
+/// Tells by metrics which build this is and what it has on.
+fn describe_build(metrics: &BuildMetrics, gates: &FeatureGates) {
+    metrics.is(&Build {
+        version: version::VERSION,
+        stands_in_for: version::KUBE_SCHEDULER,
+        min_compatible: version::KUBE_SCHEDULER,
+        platform: &version::platform(),
+    });
+    for gate in Gate::ALL {
+        let spec = gate.spec();
+        let stage = match spec.stage {
+            Stage::Stable => "",
+            stage => stage.name(),
+        };
+        metrics.feature(spec.name, stage, gates.enabled(*gate));
     }
 }
 

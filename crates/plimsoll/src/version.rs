@@ -18,3 +18,13 @@ pub fn raw() -> String {
         std::env::consts::ARCH
     )
 }
+
+/// Operating system and architecture by the names that Go has for them, such as `linux/amd64`.
+pub fn platform() -> String {
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    format!("{}/{arch}", std::env::consts::OS)
+}

@@ -17,6 +17,7 @@ mod binary;
 mod cluster;
 pub mod deployment;
 mod explain;
+mod exposition;
 pub mod extender_recorder;
 pub mod fixtures;
 mod history;
@@ -32,6 +33,7 @@ mod write_gate;
 
 pub use cluster::Cluster;
 pub use explain::{PodFacts, preemption_part, without_preemption};
+pub use exposition::{Exposition, Family};
 pub use history::{History, Record, State};
 pub use metrics::Metrics;
 pub use removal::{Removal, lowest_healthy, removals};

@@ -73,6 +73,8 @@ pub enum CacheMessage {
     AwaitSynced(Reply<()>),
     /// From the HTTP server. Answered at once.
     View(Reply<CacheView>),
+    /// From the HTTP server: every pod. Answered at once.
+    EveryPod(Reply<Vec<Arc<Pod>>>),
     /// From the elector: are you there, and do the watches work? Answered with [`ElectorMessage::Watching`].
     Probe(Mailbox<ElectorMessage>),
 }
@@ -112,6 +114,7 @@ impl Summary for CacheMessage {
             Self::Restate(wrong) => format!("Restate {}", wrong.len()),
             Self::AwaitSynced(_) => "AwaitSynced".to_owned(),
             Self::View(_) => "View".to_owned(),
+            Self::EveryPod(_) => "EveryPod".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
         }
     }

@@ -95,6 +95,7 @@ impl SchedulingCycleState {
                 timeline,
                 ..
             } => {
+                self.measure_claim(&pod, &timeline);
                 self.settle(&pod, QueueOutcome::Placed);
                 self.report_bound(&pod, &node, (evaluated_nodes, feasible_nodes), timeline, now);
             }
@@ -114,6 +115,7 @@ impl SchedulingCycleState {
                 timeline,
                 ..
             } => {
+                self.measure_claim(&pod, &timeline);
                 tracing::info!(pod = %pod.name, %node, error = failure.message, "Failed to bind pod");
                 self.fail_after_choice(&pod, node, failure, timeline, now);
             }
@@ -129,7 +131,7 @@ impl SchedulingCycleState {
             }
             Notice::PermitWaitEnded { pod, code, waited } => {
                 tracing::debug!(pod = %pod.name, %code, "Pod waits on permit no longer");
-                self.metrics.permit_wait(code.as_str(), waited);
+                self.metrics.attempts().permit_wait(code.as_str(), waited, None);
                 self.remember_permit_wait(&pod.uid, code, waited, now);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
@@ -138,6 +140,11 @@ impl SchedulingCycleState {
             }
             Notice::Released { pod, node } => self.tell_of_room(&pod, node),
         }
+    }
+
+    fn measure_claim(&mut self, pod: &Pod, timeline: &ClaimTimeline) {
+        let profile = &pod.spec.scheduler_name;
+        self.measured.claim_ended(&self.metrics, profile, timeline, None);
     }
 
     fn send_binding(&mut self, claim: ClaimId, uid: &Uid, job: WriteJob, now: Moment) {

@@ -24,7 +24,7 @@ impl SchedulingCycleState {
     pub(super) fn conclude(&mut self, popped: PoppedPod, outcome: Outcome, now: Moment) {
         let pod = &popped.pod;
         if let Some(attempted) = self.attempted.get(&pod.uid) {
-            self.metrics.scheduling_algorithm(now.since(attempted.begun));
+            self.metrics.attempts().node_sought(now.since(attempted.begun), None);
         }
         match outcome {
             Outcome::Placed(placement) => {
@@ -179,8 +179,10 @@ impl SchedulingCycleState {
         self.tell_user(pod, EventType::Normal, "Scheduled", "Binding", text);
         if let Some(attempted) = self.observe_attempt(pod, AttemptResult::Scheduled, now) {
             let since_first = attempted.initial_attempt.map(|first| now.since(first));
+            let trace = self.kept_trace(&attempted, AttemptResult::Scheduled, now);
             self.metrics
-                .pod_scheduled(attempted.attempts, since_first, attempted.flushed);
+                .attempts()
+                .pod_scheduled(attempted.attempts, since_first, attempted.flushed, trace);
             let outcome = AttemptOutcome::Scheduled { node: node.clone() };
             self.record_end(pod, attempted, outcome, timeline, now);
         }

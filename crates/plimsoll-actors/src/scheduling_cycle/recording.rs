@@ -10,6 +10,7 @@ use plimsoll_engine::{ClaimId, ClaimTimeline, FailureReason, Placement, Preempti
 use plimsoll_framework::{Code, Effect, EffectReply};
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::{PoppedPod, Stays};
+use plimsoll_telemetry::{AttemptResult, TraceId};
 use smallvec::SmallVec;
 
 use super::SchedulingCycleState;
@@ -135,6 +136,13 @@ impl SchedulingCycleState {
                 calls: Calls::default(),
             },
         );
+    }
+
+    /// The trace of an attempt that ends now with this result, if it is told of.
+    pub(super) fn kept_trace(&self, attempted: &Attempted, result: AttemptResult, now: Moment) -> Option<TraceId> {
+        self.tracing.as_ref()?;
+        let told = result != AttemptResult::Scheduled || attempted.told_because(now).is_some();
+        told.then(|| TraceId(attempted.trace.trace_id()))
     }
 
     /// The span of an attempt that is under way, if it is told of.

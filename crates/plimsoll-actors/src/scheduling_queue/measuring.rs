@@ -1,15 +1,65 @@
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use plimsoll_framework::{Action, ClusterEvent, EventResource};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use plimsoll_framework::{Action, ClusterEvent, Code, EventResource, ExtensionPoint};
 use plimsoll_model::{Change, Delta, Moment};
 use plimsoll_queue::{UpdateEvents, node_update_events, pod_update_events};
-use plimsoll_telemetry::PendingPods;
+use plimsoll_telemetry::{EventHandling, Metrics, PendingPods};
 use smallvec::smallvec;
 
 use super::SchedulingQueueState;
 
 /// Pods in flight among the events that are kept for them, as kube-scheduler calls them.
 const POD_POPPED: &str = "PodPopped";
+
+/// Handles on metrics that are changed often: looking them up would take longer than changing them.
+pub(super) struct QueueHandles {
+    /// Handles from before a reset count nothing that is shown.
+    resets: u64,
+    handling: HashMap<ClusterEvent, EventHandling, FixedState>,
+}
+
+impl Default for QueueHandles {
+    fn default() -> Self {
+        Self {
+            resets: 0,
+            handling: HashMap::with_hasher(FixedState::with_seed(0)),
+        }
+    }
+}
+
+impl QueueHandles {
+    fn handling(&mut self, metrics: &Metrics, event: ClusterEvent) -> &EventHandling {
+        let resets = metrics.resets();
+        if resets != self.resets {
+            self.resets = resets;
+            self.handling.clear();
+        }
+        let made = || metrics.queue().handling_of(&event.to_string());
+        self.handling.entry(event).or_insert_with(made)
+    }
+
+    /// As in kube-scheduler the point ends in success, whether the pod may be tried or not.
+    fn gates_ran(
+        &self,
+        metrics: &Metrics,
+        points: &[(String, Vec<Duration>)],
+        plugins: &[(&'static str, Code, Duration)],
+    ) {
+        let point = ExtensionPoint::PreEnqueue.as_str();
+        for (profile, runs) in points {
+            let handle = metrics.framework().point(profile, point, Code::Success.as_str());
+            for took in runs {
+                handle.took(*took, None);
+            }
+        }
+        for (plugin, code, took) in plugins {
+            metrics.framework().plugin(plugin, point, code.as_str()).took(*took);
+        }
+    }
+}
 
 /// What the queue is measured by. It has no clock, so that time is taken around it.
 impl SchedulingQueueState {
@@ -18,9 +68,7 @@ impl SchedulingQueueState {
         self.queue.apply(change, begun);
         let done = self.clock.now();
         for event in events_of(&change.delta) {
-            self.metrics
-                .queue()
-                .event_handled(&event.to_string(), done.since(begun));
+            self.measured.handling(&self.metrics, event).took(done.since(begun));
         }
         done
     }
@@ -43,6 +91,8 @@ impl SchedulingQueueState {
             metrics.unschedulable(plugin, &profile, difference);
         }
         metrics.wakeups(moved.wakeups.asked, moved.wakeups.useful, moved.wakeups.wasted);
+        self.measured
+            .gates_ran(&self.metrics, &moved.gates, &moved.gate_plugins);
         for error in moved.hint_errors {
             tracing::error!(
                 plugin = error.plugin, event = error.event, pod = %error.pod, error = error.error,

@@ -324,7 +324,7 @@ impl Engine {
     /// Room is announced when the columns show it.
     fn tell_in_turn(&mut self, notice: Notice, out: &mut Vec<Notice>) {
         if self.cycle.is_some() {
-            self.held.push_back(Held::Notice(notice));
+            self.held.push_back(Held::Notice(Box::new(notice)));
         } else {
             out.push(notice);
         }

@@ -25,6 +25,7 @@ mod sampling;
 mod selecting;
 mod settling;
 mod stepping;
+mod timing;
 mod trials;
 
 use fixture::{Cluster, ProfileBuilder, node, nominated, pod};

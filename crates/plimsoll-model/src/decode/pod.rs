@@ -1,8 +1,10 @@
 use compact_str::CompactString;
 use serde::Deserialize;
 use serde::de::Deserializer;
+use smallvec::SmallVec;
 
 use super::{WireMeta, non_empty, or_default};
+use crate::limits::{ContainerLimits, pod_limits};
 use crate::pod::DEFAULT_SCHEDULER;
 use crate::requests::effective;
 use crate::{
@@ -94,7 +96,7 @@ struct WireSpec {
     #[serde(default, deserialize_with = "or_default")]
     overhead: ResourceList,
     #[serde(default, deserialize_with = "or_default")]
-    resources: WireRequests,
+    resources: WireResources,
     #[serde(default, deserialize_with = "or_default")]
     volumes: Vec<volume::WireVolume>,
     #[serde(default, deserialize_with = "or_default")]
@@ -121,6 +123,14 @@ struct WireGroup {
 }
 
 #[derive(Deserialize, Default)]
+struct WireResources {
+    #[serde(default, deserialize_with = "or_default")]
+    requests: ResourceList,
+    #[serde(default, deserialize_with = "or_default")]
+    limits: ResourceList,
+}
+
+#[derive(Deserialize, Default)]
 struct WireRequests {
     #[serde(default, deserialize_with = "or_default")]
     requests: ResourceList,
@@ -134,7 +144,7 @@ struct WireContainer {
     #[serde(default, deserialize_with = "or_default")]
     image: CompactString,
     #[serde(default, deserialize_with = "or_default")]
-    resources: WireRequests,
+    resources: WireResources,
     #[serde(default, deserialize_with = "or_default")]
     ports: Vec<WirePort>,
     #[serde(default, deserialize_with = "non_empty")]
@@ -251,8 +261,15 @@ fn controller(owners: Vec<WireOwner>) -> Option<Box<ControllerReference>> {
 }
 
 impl From<WireSpec> for PodSpec {
-    fn from(wire: WireSpec) -> Self {
+    fn from(mut wire: WireSpec) -> Self {
+        let limits = pod_limits(
+            &limits_of(&mut wire.containers),
+            &limits_of(&mut wire.init_containers),
+            &wire.resources.limits,
+            &wire.overhead,
+        );
         Self {
+            limits,
             scheduler_name: wire
                 .scheduler_name
                 .unwrap_or(CompactString::const_new(DEFAULT_SCHEDULER)),
@@ -281,8 +298,23 @@ impl From<WireSpec> for PodSpec {
     }
 }
 
+fn limits_of(containers: &mut [WireContainer]) -> SmallVec<[ContainerLimits; 2]> {
+    let limits = containers.iter_mut().map(|container| ContainerLimits {
+        limits: std::mem::take(&mut container.resources.limits),
+        sidecar: container.is_sidecar(),
+    });
+    limits.collect()
+}
+
+impl WireContainer {
+    fn is_sidecar(&self) -> bool {
+        self.restart_policy.as_deref() == Some("Always")
+    }
+}
+
 impl From<WireContainer> for Container {
     fn from(wire: WireContainer) -> Self {
+        let restart_policy_always = wire.is_sidecar();
         let wanted = wire.ports.into_iter().filter(|port| port.host_port > 0);
         Self {
             name: wire.name,
@@ -291,7 +323,7 @@ impl From<WireContainer> for Container {
             ports: wanted
                 .map(|port| HostPort::new(port.protocol.as_str().into(), &port.host_ip, port.host_port))
                 .collect(),
-            restart_policy_always: wire.restart_policy.as_deref() == Some("Always"),
+            restart_policy_always,
             restarts_all_containers: wire
                 .restart_policy_rules
                 .iter()

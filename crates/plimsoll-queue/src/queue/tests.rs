@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_framework::{Action, ClusterEvent, EventObjects, EventResource};
+use plimsoll_framework::{Action, ClusterEvent, Code, EventObjects, EventResource};
 use plimsoll_model::testing::{node, pod};
 use plimsoll_model::{Delta, Moment, Node, Pod, Seq, Toleration, Uid};
 

@@ -37,6 +37,10 @@ impl StateSource for Known {
         async { answer }.boxed()
     }
 
+    fn resources(&self) -> BoxFuture<'_, Result<String, String>> {
+        async { Ok("# TYPE kube_pod_resource_request gauge\n".to_owned()) }.boxed()
+    }
+
     fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
         let answer = if self.leads {
             Ok("pods that wait at Permit: 0\n".to_owned())
@@ -61,7 +65,10 @@ fn endpoints(leads: bool, debug: bool) -> (Arc<Known>, Endpoints) {
 }
 
 fn get(endpoints: &Endpoints, path: &str) -> (u16, String) {
-    let request = Request::get(path).body(()).unwrap();
+    ask(endpoints, Request::get(path).body(()).unwrap())
+}
+
+fn ask(endpoints: &Endpoints, request: Request<()>) -> (u16, String) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let response = endpoints.answer(request).await;
@@ -110,4 +117,54 @@ fn one_check_alone_tells_why_it_fails() {
         get(&endpoints, "/readyz").1.lines().next().unwrap(),
         "[-]sched-handler-sync failed: reason withheld"
     );
+}
+
+#[test]
+fn exemplars_are_for_scrapers_that_ask_for_open_metrics() {
+    let (_, endpoints) = endpoints(true, false);
+    let asked = |accept: &str| {
+        let request = Request::get("/metrics").header("accept", accept);
+        ask(&endpoints, request.body(()).unwrap()).1
+    };
+    let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
+    assert!(asked(prometheus).ends_with("# EOF\n"));
+    assert!(!asked("text/plain").contains("# EOF"));
+}
+
+#[test]
+fn metrics_begin_anew_when_they_are_deleted() {
+    let (_, endpoints) = endpoints(true, false);
+    endpoints.metrics.undecodable_object("pods");
+    assert!(get(&endpoints, "/metrics").1.contains("undecodable"));
+    let delete = |path: &str| ask(&endpoints, Request::delete(path).body(()).unwrap());
+    assert_eq!(delete("/metrics"), (200, "metrics reset\n".to_owned()));
+    assert!(!get(&endpoints, "/metrics").1.contains("undecodable"));
+    assert_eq!(delete("/metrics/resources").0, 200);
+    assert_eq!(delete("/healthz").0, 405);
+}
+
+#[test]
+fn health_checks_are_counted_for_those_who_measure_how_often_it_was_well() {
+    let (_, endpoints) = endpoints(true, false);
+    for path in ["/healthz", "/readyz", "/readyz?verbose"] {
+        get(&endpoints, path);
+    }
+    let (_, slis) = get(&endpoints, "/metrics/slis");
+    for line in [
+        r#"kubernetes_healthcheck{name="ping",type="healthz"} 1"#,
+        r#"kubernetes_healthcheck{name="sched-handler-sync",type="readyz"} 0"#,
+        r#"kubernetes_healthchecks_total{name="sched-handler-sync",status="error",type="readyz"} 2"#,
+    ] {
+        assert!(slis.lines().any(|found| found == line), "{line} in {slis}");
+    }
+    let delete = Request::delete("/metrics/slis").body(()).unwrap();
+    assert_eq!(ask(&endpoints, delete).0, 200);
+    assert!(!get(&endpoints, "/metrics/slis").1.contains("kubernetes_healthcheck"));
+}
+
+#[test]
+fn what_pods_ask_for_is_shown_by_whoever_knows_it() {
+    let (_, endpoints) = endpoints(true, false);
+    let shown = "# TYPE kube_pod_resource_request gauge\n".to_owned();
+    assert_eq!(get(&endpoints, "/metrics/resources"), (200, shown));
 }

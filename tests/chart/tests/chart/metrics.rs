@@ -14,9 +14,11 @@ use crate::helm;
 fn series() -> anyhow::Result<BTreeSet<String>> {
     let metrics = Metrics::new();
     let took = Duration::from_millis(1);
-    metrics.scheduling_attempt(AttemptResult::Error, "default-scheduler", took);
-    metrics.scheduling_algorithm(took);
-    metrics.pod_scheduled(1, Some(took), true);
+    metrics
+        .attempts()
+        .ended(AttemptResult::Error, "default-scheduler", took, None);
+    metrics.attempts().node_sought(took, None);
+    metrics.attempts().pod_scheduled(1, Some(took), true, None);
     metrics.queue().incoming("active", "PodAdd", 1);
     metrics.queue().unschedulable("NodeName", "default-scheduler", 1);
     metrics.queue().in_flight_events(&[("NodeAdd".to_owned(), 1)].into());

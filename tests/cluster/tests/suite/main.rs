@@ -15,6 +15,7 @@ mod placement;
 mod preemption;
 mod races;
 mod reload;
+mod scrape;
 mod unbuilt;
 mod volumes;
 mod waiting;

@@ -77,6 +77,11 @@ impl Cluster {
         }
     }
 
+    pub(super) fn timed_by(mut self, watch: Arc<dyn Stopwatch>) -> Self {
+        self.engine = self.engine.timed_by(watch);
+        self
+    }
+
     pub(super) fn apply(&mut self, delta: Delta) {
         self.seq = self.seq.next();
         self.engine

@@ -210,6 +210,34 @@ fn unschedulable_pods_are_counted_by_plugin_and_profile() {
 }
 
 #[test]
+fn each_time_that_gates_are_asked_is_told_by_profile_and_one_in_ten_by_plugin() {
+    let mut f = Fixture::new();
+    f.add(pod("a"));
+    f.add(pod("b").scheduler("second"));
+    f.add(pod("c").gate("g"));
+    let metrics = f.queue.take_metrics();
+    let told = metrics
+        .gates
+        .iter()
+        .map(|(profile, runs)| (profile.as_str(), runs.len()));
+    assert_eq!(told.collect::<Vec<_>>(), [("default-scheduler", 2), ("second", 1)]);
+    let plugins = metrics.gate_plugins.iter().map(|(plugin, code, _)| (*plugin, *code));
+    assert_eq!(
+        plugins.collect::<Vec<_>>(),
+        [("Gates", Code::Success), ("Barrier", Code::Success)]
+    );
+    for number in 0..100 {
+        f.add(pod(&format!("gated-{number}")).gate("g"));
+    }
+    let told = f.queue.take_metrics().gate_plugins;
+    assert!((5..=15).contains(&told.len()), "{told:?}");
+    assert!(
+        told.iter()
+            .all(|(_, code, _)| *code == Code::UnschedulableAndUnresolvable)
+    );
+}
+
+#[test]
 fn every_pod_has_a_place_and_a_next_look() {
     let mut f = Fixture::new();
     for place in PLACES {
