@@ -10,6 +10,7 @@ mod message;
 mod outcome_report;
 mod panic_budget;
 mod preempting;
+mod recording;
 mod status_writes;
 mod volume_writes;
 
@@ -37,6 +38,7 @@ pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
 pub(crate) use self::panic_budget::TooManyPanics;
 use self::preempting::{Awaited, Concerned, Plans};
+use self::recording::{Asking, Attempted, ClaimEffects, Patches};
 use self::status_writes::StatusWrites;
 use self::volume_writes::VolumeWrites;
 use crate::alarm::Alarm;
@@ -54,6 +56,7 @@ use crate::log_subject::trace_of;
 use crate::mailbox::{Mailbox, Reply};
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
+use crate::tracer::Tracing;
 
 /// The actor; its state is [`SchedulingCycleState`].
 #[derive(Debug)]
@@ -83,16 +86,8 @@ pub struct SchedulingCycleArguments {
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
-}
-
-/// What is remembered of a pod from the time it is handed out until it is settled.
-#[derive(Debug, Clone)]
-struct Attempted {
-    profile: String,
-    attempts: u32,
-    initial_attempt: Option<Moment>,
-    flushed: bool,
-    begun: Moment,
+    /// Who is told of attempts, if anybody is.
+    pub tracing: Option<Tracing>,
 }
 
 /// What the cycle actor owns.
@@ -111,6 +106,7 @@ pub struct SchedulingCycleState {
     before_begin: Option<Vec<Notice>>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    tracing: Option<Tracing>,
     measured: CycleMetrics,
     alarm: Alarm,
     /// A pod that was handed out ahead of the changes that the queue had seen.
@@ -124,6 +120,11 @@ pub struct SchedulingCycleState {
     /// What earlier terms left half done has been taken up.
     adopted: bool,
     attempted: HashMap<Uid, Attempted, FixedState>,
+    /// What the cycle that waits has asked outside.
+    asking: Option<Asking>,
+    /// What claims have asked outside.
+    claim_effects: ClaimEffects,
+    patches: Patches,
     /// Room in the pipeline for the changes that a waiting cycle must not see yet: while it waits the watch slows down,
     /// and what is held back stays bounded.
     held: Vec<Credit>,
@@ -211,23 +212,14 @@ impl SchedulingCycleState {
             .in_scope(|| self.begin(attempt.popped, attempt.trace, now))
     }
 
-    fn begin(&mut self, popped: PoppedPod, trace: TraceContext, now: Moment) -> Result<(), ActorProcessingErr> {
+    fn begin(&mut self, mut popped: PoppedPod, trace: TraceContext, now: Moment) -> Result<(), ActorProcessingErr> {
         if !std::mem::replace(&mut self.adopted, true) {
             self.adopt();
         }
         let pod = Arc::clone(&popped.pod);
         self.status_writes.handed_out(&pod);
         tracing::debug!(name: V3, pod = %pod.name, trace_id = %trace_of(&pod), "Attempting to schedule pod");
-        self.attempted.insert(
-            pod.uid.clone(),
-            Attempted {
-                profile: pod.spec.scheduler_name.to_string(),
-                attempts: popped.attempts,
-                initial_attempt: popped.initial_attempt,
-                flushed: popped.flushed,
-                begun: now,
-            },
-        );
+        self.remember(&mut popped, trace, now);
         self.current = Some(popped);
         self.decide(trace, |engine, notices| engine.begin(&pod, now, notices))
     }
@@ -245,6 +237,7 @@ impl SchedulingCycleState {
         let now = self.clock.now();
         match step {
             Ok(Step::Needs(effect)) => {
+                self.asking = self.asking(&effect, now);
                 self.perform(effect, move |reply| CycleMessage::EffectAnswered { reply, trace });
             }
             Ok(Step::Done(outcome)) => {
@@ -276,6 +269,14 @@ impl SchedulingCycleState {
         }
         self.act_on(notices, now);
         Ok(())
+    }
+
+    /// What the cycle has asked outside is answered.
+    fn effect_answered(&mut self, reply: &EffectReply, now: Moment) {
+        let uid = self.current.as_ref().map(|popped| popped.pod.uid.clone());
+        if let (Some(asking), Some(uid)) = (self.asking.take(), uid) {
+            self.remember_effect(&uid, asking, reply, now);
+        }
     }
 
     fn perform(&self, effect: Effect, answer: impl FnOnce(EffectReply) -> CycleMessage + Send + 'static) {
@@ -345,9 +346,10 @@ impl SchedulingCycleState {
 
     fn observe_attempt(&mut self, pod: &Pod, result: AttemptResult, now: Moment) -> Option<Attempted> {
         let attempted = self.attempted.remove(&pod.uid)?;
+        let trace = self.kept_trace(&attempted, result, now);
         self.measured
             .attempts(&self.metrics, &attempted.profile, result)
-            .ended(now.since(attempted.begun), None);
+            .ended(now.since(attempted.begun), trace);
         Some(attempted)
     }
 }
@@ -383,6 +385,7 @@ impl Actor for SchedulingCycle {
             before_begin: Some(Vec::new()),
             clock: arguments.clock,
             metrics: arguments.metrics,
+            tracing: arguments.tracing,
             measured: CycleMetrics::default(),
             alarm: Alarm::default(),
             waiting: None,
@@ -392,6 +395,9 @@ impl Actor for SchedulingCycle {
             plans: Plans::default(),
             adopted: false,
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
+            asking: None,
+            claim_effects: ClaimEffects::default(),
+            patches: Patches::default(),
             held: Vec::new(),
             status_writes: StatusWrites::default(),
             volume_writes: VolumeWrites::default(),
@@ -420,6 +426,7 @@ impl Actor for SchedulingCycle {
             }
             CycleMessage::Attempt(attempt) => state.attempt(attempt, now)?,
             CycleMessage::EffectAnswered { reply, trace } => {
+                state.effect_answered(&reply, now);
                 trace
                     .span("EffectAnswered")
                     .in_scope(|| state.decide(trace, |engine, notices| engine.resume(reply, now, notices)))?;

@@ -19,6 +19,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use self::measuring::QueueHandles;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
+use crate::attempt_record::PodIdentity;
 use crate::auditor::{AuditMarker, Restatements};
 use crate::debugging::{QueueDump, QueueListing};
 use crate::elector::ElectorMessage;
@@ -28,6 +29,7 @@ use crate::informer_cache::Changes;
 use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
+use crate::tracer::{GoneRecord, TracerMessage, Tracing};
 
 /// What the queue hears.
 #[derive(Debug)]
@@ -154,6 +156,8 @@ pub struct SchedulingQueueArguments {
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
+    /// Who is told of pods that go untried, if anybody is.
+    pub tracing: Option<Tracing>,
 }
 
 /// What the queue actor owns.
@@ -163,6 +167,7 @@ pub struct SchedulingQueueState {
     cycle: Mailbox<CycleMessage>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    tracing: Option<Tracing>,
     measured: QueueHandles,
     alarm: Alarm,
     /// Until the first pod may be tried.
@@ -196,8 +201,24 @@ impl SchedulingQueueState {
         };
         self.cycle_is_ready = false;
         self.handed_out += 1;
-        let trace = TraceContext::of(&popped.pod.uid);
+        let trace = TraceContext::of(&popped.pod);
         self.cycle.tell(CycleMessage::Attempt(Attempt { popped, trace }));
+    }
+
+    /// Of pods that were tried and have gone since, while they waited.
+    fn tell_of_the_gone(&mut self, now: Moment) {
+        let Some(tracing) = &self.tracing else { return };
+        for ended in self.queue.take_ended() {
+            tracing.tell(TracerMessage::Gone(Box::new(GoneRecord {
+                trace: TraceContext::of(&ended.pod),
+                pod: PodIdentity::of(&ended.pod),
+                profile: ended.pod.spec.scheduler_name.to_string(),
+                attempts: ended.attempts,
+                added: ended.added,
+                stays: ended.stays,
+                at: now,
+            })));
+        }
     }
 
     fn settle(&mut self, uid: Uid, outcome: Outcome, now: Moment) {
@@ -227,14 +248,16 @@ impl Actor for SchedulingQueue {
     async fn pre_start(
         &self,
         _: ActorRef<QueueMessage>,
-        arguments: SchedulingQueueArguments,
+        mut arguments: SchedulingQueueArguments,
     ) -> Result<SchedulingQueueState, ActorProcessingErr> {
+        arguments.queue.keep_stays(arguments.tracing.is_some());
         Ok(SchedulingQueueState {
             queue: arguments.queue,
             mailbox: arguments.mailbox,
             cycle: arguments.cycle,
             clock: arguments.clock,
             metrics: arguments.metrics,
+            tracing: arguments.tracing,
             measured: QueueHandles::default(),
             alarm: Alarm::default(),
             hand_over: Some(arguments.hand_over),
@@ -264,6 +287,7 @@ impl Actor for SchedulingQueue {
                     begun = state.apply(change, begun);
                     state.mailbox.pulse().beat();
                 }
+                state.tell_of_the_gone(now);
             }
             QueueMessage::Reconfigure {
                 assembled,

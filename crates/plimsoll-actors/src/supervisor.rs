@@ -16,6 +16,7 @@ use plimsoll_framework::Profile;
 use plimsoll_model::Moment;
 use plimsoll_telemetry::Metrics;
 use plimsoll_telemetry::logs::V3;
+use plimsoll_telemetry::traces::SpanSink;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,7 @@ use crate::informer_cache::{CacheMessage, Kind};
 use crate::mailbox::{Mailbox, Reply, Summary, Tap};
 use crate::permits::Permits;
 use crate::term::{Question, Term, TermArguments, TermMessage, TermParts};
+use crate::tracer::{Operation, TracerMessage};
 use crate::wall_times::WallTimes;
 
 /// How long the HTTP server may take to end: a little longer than it gives requests under way.
@@ -97,11 +99,15 @@ pub enum SupervisorMessage {
         assembled: Arc<AssembledConfig>,
         /// What to tell users.
         note: String,
+        /// When it was found, if that is known.
+        found: Option<Moment>,
     },
     /// From outside: there was another configuration and it cannot be used; tell users.
     ConfigRejected {
         /// Why not.
         reason: String,
+        /// When it was found, if that is known.
+        found: Option<Moment>,
     },
     /// From the HTTP server or from outside: let the term answer. Without one the question is dropped.
     Ask(Question),
@@ -133,7 +139,7 @@ impl Summary for SupervisorMessage {
             Self::TermStuck(term) => format!("TermStuck {term}"),
             Self::Released => "Released".to_owned(),
             Self::Reconfigure { note, .. } => format!("Reconfigure {note}"),
-            Self::ConfigRejected { reason } => format!("ConfigRejected {reason}"),
+            Self::ConfigRejected { reason, .. } => format!("ConfigRejected {reason}"),
             Self::Ask(question) => question.name().to_owned(),
             Self::Shutdown => "Shutdown".to_owned(),
             Self::Drained => "Drained".to_owned(),
@@ -170,6 +176,9 @@ pub struct Replica {
     pub clock: Arc<dyn plimsoll_client::Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
+    /// Where spans go, if anywhere, and the share of pods that are traced though nothing goes wrong with them, unless their
+    /// profile says another.
+    pub traces: Option<(SpanSink, f64)>,
     /// Sees messages, in simulations.
     pub tap: Option<Arc<dyn Tap>>,
 }
@@ -178,19 +187,32 @@ pub struct Replica {
 #[derive(Clone)]
 pub struct Reconfigurer {
     supervisor: Mailbox<SupervisorMessage>,
+    found: Option<Moment>,
 }
 
 impl Reconfigurer {
     /// Lets the replica go on with another configuration, without a restart: between two cycles, as a whole. Election,
     /// connections and listeners stay as they were. `note` is told to users.
     pub fn reconfigure(&self, assembled: AssembledConfig, note: String) {
-        let assembled = Arc::new(assembled);
-        self.supervisor.tell(SupervisorMessage::Reconfigure { assembled, note });
+        let (assembled, found) = (Arc::new(assembled), self.found);
+        self.supervisor
+            .tell(SupervisorMessage::Reconfigure { assembled, note, found });
     }
 
     /// Tells users that another configuration was found and cannot be used.
     pub fn reject(&self, reason: String) {
-        self.supervisor.tell(SupervisorMessage::ConfigRejected { reason });
+        let found = self.found;
+        self.supervisor
+            .tell(SupervisorMessage::ConfigRejected { reason, found });
+    }
+
+    /// The same for a configuration that was found then.
+    #[must_use]
+    pub fn found(&self, at: Moment) -> Self {
+        Self {
+            supervisor: self.supervisor.clone(),
+            found: Some(at),
+        }
     }
 }
 
@@ -217,6 +239,7 @@ impl RunningReplica {
     pub fn reconfigurer(&self) -> Reconfigurer {
         Reconfigurer {
             supervisor: self.supervisor.clone(),
+            found: None,
         }
     }
 
@@ -293,6 +316,7 @@ struct Warm {
     elector: Mailbox<ElectorMessage>,
     recorder: Mailbox<RecorderMessage>,
     http: Mailbox<HttpMessage>,
+    tracer: Mailbox<TracerMessage>,
 }
 
 /// What the supervisor owns.
@@ -417,7 +441,8 @@ impl SupervisorState {
         self.warm.elector.tell(ElectorMessage::StepDown(why));
     }
 
-    fn reconfigure(&mut self, assembled: Arc<AssembledConfig>, note: String) {
+    fn reconfigure(&mut self, assembled: Arc<AssembledConfig>, note: String, found: Option<Moment>) {
+        self.tell_of_reload(&note, None, found);
         self.parts.assembled = Arc::clone(&assembled);
         // A standby gets ready for it too.
         self.warm.cache.tell(CacheMessage::Keep(assembled.raw_policy()));
@@ -425,6 +450,19 @@ impl SupervisorState {
             term.tell(TermMessage::Reconfigure(assembled));
         }
         self.announce(EventType::Normal, "ConfigReloaded", note);
+    }
+
+    fn tell_of_reload(&self, note: &str, error: Option<&str>, found: Option<Moment>) {
+        let Some(tracing) = &self.parts.tracing else { return };
+        tracing.tell(TracerMessage::Operation(Box::new(Operation {
+            name: "reload",
+            begun: found.unwrap_or(self.now()),
+            ended: self.now(),
+            attributes: vec![("plimsoll.note", note.to_owned())],
+            whole: true,
+            steps: Vec::new(),
+            error: error.map(str::to_owned),
+        })));
     }
 
     fn announce(&self, event_type: EventType, reason: &'static str, note: String) {
@@ -514,6 +552,8 @@ impl SupervisorState {
             .is_some_and(|http| http.get_id() == child.get_id())
         {
             self.start_http(myself).await
+        } else if self.cells.tracer_died(child) {
+            self.start_tracer(myself).await
         } else {
             self.end(myself, Exit::Failed(format!("the elector died: {why}")));
             Ok(())
@@ -585,8 +625,9 @@ impl Actor for Supervisor {
                 }
             }
             SupervisorMessage::Released => state.end(&myself, Exit::Terminated),
-            SupervisorMessage::Reconfigure { assembled, note } => state.reconfigure(assembled, note),
-            SupervisorMessage::ConfigRejected { reason } => {
+            SupervisorMessage::Reconfigure { assembled, note, found } => state.reconfigure(assembled, note, found),
+            SupervisorMessage::ConfigRejected { reason, found } => {
+                state.tell_of_reload(&reason, Some("the configuration cannot be used"), found);
                 state.announce(EventType::Warning, "ConfigRejected", reason);
             }
             SupervisorMessage::Ask(question) => {

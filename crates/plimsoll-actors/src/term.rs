@@ -32,6 +32,7 @@ use crate::permits::{Permits, WaitingReport};
 use crate::scheduling_cycle::CycleMessage;
 use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
+use crate::tracer::Tracing;
 
 use self::barrier::barrier;
 use self::children::{ChildEnd, Running, start_auditor};
@@ -130,6 +131,8 @@ pub struct TermParts {
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
+    /// Who is told what is to become a trace, if anybody is.
+    pub tracing: Option<Tracing>,
     /// Sees messages, in simulations.
     pub tap: Option<Arc<dyn Tap>>,
 }
@@ -297,7 +300,7 @@ impl Actor for Term {
         let TermArguments { parts, token, mailbox } = arguments;
         mailbox.bind(myself);
         let (clock, metrics) = (Arc::clone(&parts.clock), Arc::clone(&parts.metrics));
-        let hand_over = HandOver::begin(token.number(), parts.clock.now(), clock, metrics);
+        let hand_over = HandOver::begin(token.number(), parts.clock.now(), clock, metrics, parts.tracing.clone());
         let state = TermState {
             parts,
             token,

@@ -46,9 +46,9 @@ pub use review::{AccessQuestion, AccessReply, ReviewedUser, review_access, revie
 pub use term_token::{TermToken, WriteUnderWay};
 pub use volume_write::VolumeReply;
 pub use watch::{
-    CsiDrivers, CsiNodes, CsiStorageCapacities, DisruptionBudgets, Namespaces, Nodes, PersistentVolumeClaims,
-    PersistentVolumes, Pods, RawDemand, RawPolicies, ReplicaSets, ReplicationControllers, Services, StatefulSets,
-    StorageClasses, UndecodableObject, VolumeAttachments, Watch, WatchBatch, WatchEvent, WatchedKind, consistent_list,
-    watch_lease,
+    CsiDrivers, CsiNodes, CsiStorageCapacities, DisruptionBudgets, Listing, ListingTeller, Namespaces, Nodes,
+    PersistentVolumeClaims, PersistentVolumes, Pods, RawDemand, RawPolicies, ReplicaSets, ReplicationControllers,
+    Services, StatefulSets, StorageClasses, UndecodableObject, VolumeAttachments, Watch, WatchBatch, WatchEvent,
+    WatchedKind, consistent_list, watch_lease,
 };
 pub use write::{BindReply, ConditionPatch, NominationPatch, PatchReply, PodRead, PodStatusPatch};

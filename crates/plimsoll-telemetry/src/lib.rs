@@ -39,6 +39,8 @@ mod serve;
 mod state_source;
 mod text;
 mod tls;
+mod trace_metrics;
+pub mod traces;
 mod user;
 mod vector;
 mod volume_metrics;
@@ -67,11 +69,11 @@ pub use resource_page::{PodResource, ResourcePage};
 pub use rest_client_metrics::RestClientMetrics;
 pub use reviewers::{Access, AccessReviewer, AuthenticationLookup, TokenReviewer, Verdict};
 pub use serve::{Guard, ServeError, Serving, ServingOptions, serve};
-pub use state_source::StateSource;
 pub use state_source::{DebugView, PageOf, StateSource};
 pub use tls::{
     CipherSuites, CurvePreferences, NamedCertificate, NamedCertificateError, TlsAlgorithmError, TlsError, TlsIdentity,
     TlsOptions, TlsVersion,
 };
+pub use trace_metrics::TraceMetrics;
 pub use user::User;
 pub use volume_metrics::VolumeMetrics;

@@ -9,6 +9,7 @@ mod reload;
 mod restart;
 mod signals;
 mod test_panic;
+mod tracing_setup;
 mod watchdog;
 
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
@@ -36,6 +37,7 @@ use self::identity::Identity;
 use self::loading::Loader;
 use self::reload::Reloads;
 use self::signals::{Signal, Signals};
+use self::tracing_setup::Traces;
 use self::watchdog::Watchdog;
 use crate::config_source::{ConfigOptions, ConfigSourceError, LoadedConfig, lower};
 use crate::flags::GivenFlags;
@@ -128,6 +130,9 @@ pub enum RunError {
     /// There is no profile.
     #[error("{}", ProfilesError::None)]
     NoProfile,
+    /// Traces are wanted, and cannot be sent as it is said.
+    #[error("couldn't set up tracing: {0}")]
+    Tracing(String),
     /// No signals can be received.
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
@@ -186,12 +191,17 @@ impl Scheduler {
             mut replica,
             reloads,
             leader_elect,
+            traces,
         }) = Box::pin(self.start(options)).await?
         else {
             return Ok(());
         };
         let watchdog = Watchdog::start(replica.lifeline(), watchdog::end_process).map_err(RunError::Watchdog)?;
-        match beside(reloads, until_ended(&mut replica, &mut signals)).await {
+        let exit = beside(reloads, until_ended(&mut replica, &mut signals)).await;
+        if let Some(traces) = traces {
+            traces.finish().await;
+        }
+        match exit {
             Exit::Terminated if leader_elect => Ok(()),
             Exit::Terminated => Err(RunError::WithoutElection),
             Exit::Failed(why) => {
@@ -211,6 +221,7 @@ impl Scheduler {
         let Some(Started {
             replica: mut running,
             reloads,
+            traces,
             ..
         }) = Box::pin(self.start(options)).await?
         else {
@@ -223,7 +234,11 @@ impl Scheduler {
             running.shutdown();
             running.ended().await
         };
-        match beside(reloads, ending).await {
+        let exit = beside(reloads, ending).await;
+        if let Some(traces) = traces {
+            traces.finish().await;
+        }
+        match exit {
             Exit::Terminated => Ok(()),
             Exit::Failed(why) => Err(RunError::Failed(why)),
         }
@@ -301,6 +316,7 @@ impl Scheduler {
         describe_build(metrics.build(), &config.feature_gates);
         let connections = connect(&access, connection, election, Arc::new(clock)).await?;
         let connections = connections.measured_by(metrics.rest_client());
+        let traces = Traces::start(&config.tracing, (&lease, &host), &metrics)?;
         let listen = match options.serving {
             Some(serving) => {
                 let serving = Serving {
@@ -329,6 +345,7 @@ impl Scheduler {
             seed,
             clock: Arc::new(clock),
             metrics: Arc::clone(&metrics),
+            traces: traces.as_ref().map(|traces| (traces.sink.clone(), traces.ratio)),
             tap: None,
         };
         let replica = replica.start().await.map_err(|error| RunError::Start(reason(error)))?;
@@ -350,6 +367,7 @@ impl Scheduler {
             replica,
             reloads,
             leader_elect,
+            traces,
         }))
     }
 }
@@ -366,6 +384,7 @@ struct Started {
     /// Takes changes of the configuration file over, if there is one.
     reloads: Option<Reloads>,
     leader_elect: bool,
+    traces: Option<Traces>,
 }
 
 /// Takes reloads over until something else is done.

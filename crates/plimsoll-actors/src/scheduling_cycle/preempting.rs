@@ -10,6 +10,8 @@ use plimsoll_queue::{PoppedPod, Release};
 use plimsoll_telemetry::logs::V2;
 
 use super::SchedulingCycleState;
+use super::recording::planned;
+use crate::attempt_record::PlannedPreemption;
 use crate::evictor::{EvictorMessage, PAUSE, Sight};
 use crate::log_subject::trace_of;
 use crate::scheduling_queue::QueueMessage;
@@ -21,6 +23,7 @@ pub(super) struct Awaited {
     popped: PoppedPod,
     diagnosis: Box<Diagnosis>,
     lower: Vec<Arc<Pod>>,
+    planned: PlannedPreemption,
 }
 
 /// Pods of preemptions under way, and in how many plans each is named: the Evictor hears of these and of no others.
@@ -122,24 +125,27 @@ impl SchedulingCycleState {
         );
         self.metrics.preemption().chosen(plan.chosen);
         let lower: Vec<Arc<Pod>> = plan.clear_nominations.clone();
+        let planned = planned(&plan);
+        let attempt = self.span_of_attempt(&popped.pod.uid);
         if plan.asynchronous {
             self.queue.tell(QueueMessage::Hold(popped.pod.uid.clone()));
-            self.conclude_unschedulable(&popped.pod, diagnosis, now);
+            self.conclude_unschedulable(&popped.pod, diagnosis, Some(planned), now);
             self.clear_nominations(&lower);
-            self.hand_to_evictor(plan, now);
+            self.hand_to_evictor(plan, attempt, now);
         } else {
             diagnosis.preemption = None;
             self.awaited = Some(Awaited {
                 popped,
                 diagnosis: Box::new(diagnosis),
                 lower,
+                planned,
             });
-            self.hand_to_evictor(plan, now);
+            self.hand_to_evictor(plan, attempt, now);
         }
     }
 
     /// Victims that are no more than claims of ours are turned away here, in the same turn: later they might be bound.
-    fn hand_to_evictor(&mut self, plan: PreemptionPlan, now: Moment) {
+    fn hand_to_evictor(&mut self, plan: PreemptionPlan, attempt: Option<u64>, now: Moment) {
         let mut notices = Vec::new();
         let mut rejected = Vec::new();
         for victim in &plan.victims {
@@ -154,7 +160,8 @@ impl SchedulingCycleState {
             self.concerned.name(uid);
         }
         self.evictor.tell(EvictorMessage::Preempt {
-            trace: TraceContext::of(&plan.preemptor.uid),
+            trace: TraceContext::of(&plan.preemptor),
+            attempt,
             number: self.plans.begin(&plan.preemptor.uid),
             plan: Box::new(plan),
             rejected,
@@ -197,7 +204,7 @@ impl SchedulingCycleState {
                 diagnosis.retry_at = Some(now + PAUSE);
             }
         }
-        self.conclude_unschedulable(&awaited.popped.pod, diagnosis, now);
+        self.conclude_unschedulable(&awaited.popped.pod, diagnosis, Some(awaited.planned), now);
         self.ready();
     }
 

@@ -9,7 +9,7 @@ use crate::records::Slot;
 use crate::worth::Worth;
 
 /// Who holds a pod back whose victims are on their way out, by the name that kube-scheduler's queue knows.
-const HOLDER: &str = "DefaultPreemption";
+pub(super) const HOLDER: &str = "DefaultPreemption";
 
 /// Stands for [`HOLDER`] among the numbers of pre-enqueue plugins, of which a profile has a handful.
 pub(super) const HOLD: u16 = u16::MAX;

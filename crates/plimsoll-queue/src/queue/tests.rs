@@ -17,6 +17,7 @@ mod many;
 mod matching;
 mod reconfigured;
 mod retrying;
+mod telling;
 mod waiting;
 mod waking;
 mod without_early_pops;
