@@ -57,7 +57,7 @@ release: ## Build the plimsoll binary as released
 	cargo build --package plimsoll --bin plimsoll --release
 
 .PHONY: test
-test: controlplane upstream helm binary oracle-binary ## Run all tests, the real control plane's suite included
+test: controlplane upstream helm jaeger binary oracle-binary ## Run all tests, the real control plane's suite included
 	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_ORACLE="$(abspath $(ORACLE))" cargo test --workspace --no-fail-fast
 
 .PHONY: cluster
@@ -83,6 +83,10 @@ chart: controlplane helm binary ## Check the Helm chart: values, renderings, gua
 .PHONY: chart-helm4
 chart-helm4: controlplane binary ## Check the chart with Helm 4 instead of Helm 3
 	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_HELM=4 cargo test --workspace --test chart
+
+.PHONY: traces
+traces: controlplane jaeger binary ## Let Jaeger receive the traces of a scheduler on a real control plane, with its output
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --test collectors -- --nocapture --test-threads=1
 
 .PHONY: simulate
 simulate: ## Run whole schedulers with random faults on virtual time (SEEDS=300 START=0 JOBS=1 STATE=file REPORT=file)
@@ -137,6 +141,11 @@ bench-volumes: controlplane binary ## Measure pods with volumes against kube-sch
 bench-hand-over: controlplane binary ## Measure passing the lead on (HAND_OVER="--embedded --nodes 5000 --pods 50000 --rounds 1 --lease 15 --json FILE")
 	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-hand-over -- $(HAND_OVER)
 
+.PHONY: bench-traces
+bench-traces: controlplane binary ## Measure what traces cost when their collector is down, hangs or refuses (PODS=1000 ROUNDS=1)
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-observability --bin bench-traces -- \
+		--pods $(PODS) --rounds $(ROUNDS)
+
 # With the scheduler's own features, so that what both are made of is compiled once.
 .PHONY: oracle-binary
 oracle-binary:
@@ -151,6 +160,11 @@ upstream: ## Build the program that asks kube-scheduler's own plugins into a cac
 helm: ## Build Helm, and fetch what others define, into a cache outside the tree (once per machine)
 	@if command -v go >/dev/null; then tests/chart/helm/build.sh && tests/chart/crds/find.sh; \
 	else echo "no Go toolchain: the tests decide what to do without Helm" >&2; fi
+
+.PHONY: jaeger
+jaeger: ## Build Jaeger into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/observability/jaeger/build.sh; \
+	else echo "no Go toolchain: the tests decide what to do without Jaeger" >&2; fi
 
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver and kube-scheduler into a cache outside the tree (once per machine)

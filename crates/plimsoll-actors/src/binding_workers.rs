@@ -113,7 +113,7 @@ impl WriteJob {
 }
 
 /// The object that is written.
-fn written_object(write: &VolumeWrite) -> String {
+pub(crate) fn written_object(write: &VolumeWrite) -> String {
     match write {
         VolumeWrite::BindVolume { volume, .. } => format!("PersistentVolume {volume}"),
         VolumeWrite::SelectNode { claim, .. } => format!("PersistentVolumeClaim {claim}"),

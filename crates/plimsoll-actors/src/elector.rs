@@ -12,6 +12,7 @@ mod last_words;
 mod message;
 pub mod progress;
 mod sightings;
+mod telling;
 mod terms;
 
 use std::sync::Arc;
@@ -34,11 +35,13 @@ use self::election::{Answer, Election, Next, Request};
 pub use self::health::ElectorView;
 pub use self::message::{ElectorMessage, StepDown, TermActors};
 use self::progress::Progress;
+use self::telling::Telling;
 use crate::alarm::Alarm;
 use crate::event_recorder::RecorderMessage;
 use crate::informer_cache::CacheMessage;
 use crate::mailbox::Mailbox;
 use crate::supervisor::SupervisorMessage;
+use crate::tracer::Tracing;
 
 /// The actor; its state is [`ElectorState`].
 #[derive(Debug)]
@@ -70,6 +73,8 @@ pub struct ElectorArguments {
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
+    /// Who is told of elections and terms, if anybody is.
+    pub tracing: Option<Tracing>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +104,7 @@ pub struct ElectorState {
     controller: String,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    telling: Telling,
     phase: Phase,
     /// The token of the term, until each of its writes is decided.
     token: Option<Arc<TermToken>>,
@@ -330,6 +336,7 @@ impl Actor for Elector {
             not_before: Moment::ZERO,
             sighted: None,
             suspended,
+            telling: Telling::to(arguments.tracing),
             vacant_since: None,
             stepping_down: None,
             running: None,

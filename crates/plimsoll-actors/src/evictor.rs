@@ -5,6 +5,7 @@ mod eviction;
 mod numbers;
 mod preemptions;
 mod request;
+mod telling;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use tokio_util::task::TaskTracker;
 
 use self::numbers::Numbers;
 use self::preemptions::{Ending, Over, Preemptions, Said};
+use self::telling::Telling;
 use crate::alarm::Alarm;
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
@@ -31,6 +33,7 @@ use crate::log_subject::trace_of;
 use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
+use crate::tracer::Tracing;
 
 use self::request::Request;
 
@@ -54,6 +57,8 @@ pub enum EvictorMessage {
         rejected: Vec<Uid>,
         /// The preemptor's trace.
         trace: TraceContext,
+        /// In it the span of the attempt that planned it, if that is told of.
+        attempt: Option<u64>,
     },
     /// From the cycle, before its first pod: an earlier leader has told these victims to go.
     Adopt {
@@ -132,6 +137,8 @@ pub struct EvictorArguments {
     pub clock: Arc<dyn Clock>,
     /// Counters.
     pub metrics: Arc<Metrics>,
+    /// Who is told of preemptions, if anybody is.
+    pub tracing: Option<Tracing>,
 }
 
 /// What the Evictor owns.
@@ -143,6 +150,7 @@ pub struct EvictorArguments {
 pub struct EvictorState {
     preemptions: Preemptions,
     numbers: Numbers,
+    telling: Telling,
     parts: EvictorArguments,
     in_flight: usize,
     draining: Option<Reply<()>>,
@@ -159,7 +167,7 @@ impl EvictorState {
             numVictimsToDelete = plan.victims.len().saturating_sub(rejected.len()), trace_id = %trace_of(&plan.preemptor),
             "Start the preemption{how}"
         );
-        self.numbers.begin(&plan.preemptor.uid, number);
+        self.numbers.begin(&plan.preemptor, number);
         self.preemptions.open(plan, rejected, now, said);
     }
 
@@ -184,7 +192,7 @@ impl EvictorState {
                     result,
                     ..
                 } => {
-                    let trace = TraceContext::of(&preemptor);
+                    let trace = self.numbers.trace_of(&preemptor);
                     self.parts.cycle.tell(CycleMessage::PreemptionExecuted {
                         preemptor,
                         result,
@@ -228,6 +236,7 @@ impl EvictorState {
     }
 
     fn tell_of_end(&mut self, over: Over) {
+        self.telling.end(&over, self.parts.clock.now());
         let Over {
             preemptor,
             asynchronous,
@@ -257,6 +266,7 @@ impl EvictorState {
             && let Some((uid, request)) = self.preemptions.next_request(&wall)
         {
             self.in_flight += 1;
+            self.telling.sent(&uid, &request.what, self.parts.clock.now());
             let client = self.parts.client.clone();
             let token = Arc::clone(&self.parts.token);
             let mailbox = self.parts.mailbox.clone();
@@ -266,7 +276,7 @@ impl EvictorState {
                 let performing = AssertUnwindSafe(request.perform(&client, &token)).catch_unwind();
                 if let Some(performed) = cancelled.run_until_cancelled(performing).await {
                     let answer = Box::new(performed.unwrap_or_else(|_| Request::lost(&request.what)));
-                    let trace = TraceContext::of(&uid);
+                    let trace = TraceContext::of(&request.victim);
                     mailbox.tell(EvictorMessage::Answered { uid, answer, trace });
                 }
             });
@@ -308,6 +318,7 @@ impl Actor for Evictor {
         Ok(EvictorState {
             preemptions: Preemptions::default(),
             numbers: Numbers::default(),
+            telling: Telling::to(parts.tracing.clone()),
             parts,
             in_flight: 0,
             draining: None,
@@ -332,25 +343,32 @@ impl Actor for Evictor {
                 number,
                 rejected,
                 trace,
-            } => trace
-                .span("Preempt")
-                .in_scope(|| state.begin((&plan, number), &rejected, now, &mut said)),
+                attempt,
+            } => trace.span("Preempt").in_scope(|| {
+                state.telling.begin(&plan, &rejected, attempt, now);
+                state.begin((&plan, number), &rejected, now, &mut said);
+            }),
             EvictorMessage::Adopt { plan, number } => {
                 tracing::info!(
                     name: V2, preemptor = %plan.preemptor.name, node = %plan.node, numVictims = plan.victims.len(),
                     trace_id = %trace_of(&plan.preemptor),
                     "An earlier leader has begun the preemption; waiting for its victims"
                 );
-                state.numbers.begin(&plan.preemptor.uid, number);
+                state.telling.begin(&plan, &[], None, now);
+                state.numbers.begin(&plan.preemptor, number);
                 state.preemptions.adopt(&plan, now, &mut said);
             }
             EvictorMessage::Seen(sights) => {
                 for sight in &sights {
+                    if let Sight::Gone(uid) = sight {
+                        state.telling.gone(uid, now);
+                    }
                     state.preemptions.see(sight, now, &mut said);
                 }
             }
             EvictorMessage::Answered { uid, answer, trace } => {
                 state.in_flight = state.in_flight.saturating_sub(1);
+                state.telling.answered(&uid, &answer, now);
                 let preemptions = &mut state.preemptions;
                 trace
                     .span("Answered")

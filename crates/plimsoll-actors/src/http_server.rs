@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use plimsoll_telemetry::{Check, Document, Endpoints, Metrics, Serving, StateSource, TlsIdentity};
+use plimsoll_config::SchedulerConfig;
+use plimsoll_telemetry::{
+    About, Check, DebugView, Document, Endpoints, Guard, Metrics, PageOf, Serving, ServingOptions, StateSource,
+};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -28,13 +32,15 @@ const ASK: Duration = Duration::from_secs(2);
 /// An audit takes as long as it takes three busy actors to take up a message each.
 const AUDIT: Duration = Duration::from_secs(20);
 
-/// Where and how to serve.
+/// Where and how to serve, and whom.
 #[derive(Debug, Clone)]
 pub struct Listen {
-    /// Address and port.
-    pub address: SocketAddr,
-    /// Certificate and key.
-    pub tls: TlsIdentity,
+    /// Address, port and TLS.
+    pub options: ServingOptions,
+    /// Who may ask for what.
+    pub guard: Arc<Guard>,
+    /// What the process says of itself.
+    pub about: Arc<About>,
     /// The host, without a port, under which others reach this replica; the address itself, unless it means every one.
     pub advertised: Option<String>,
 }
@@ -42,16 +48,22 @@ pub struct Listen {
 impl Listen {
     /// Where others reach this replica, if that is known.
     pub fn url(&self) -> Option<String> {
-        let own = || Some(self.address.ip()).filter(|ip| !ip.is_unspecified());
-        let host = self.advertised.clone().or_else(|| own().map(|ip| ip.to_string()))?;
-        let port = self.address.port();
-        let is_v6 = host.parse::<Ipv6Addr>().is_ok();
-        Some(if is_v6 {
-            format!("https://[{host}]:{port}")
-        } else {
-            format!("https://{host}:{port}")
-        })
+        reached_at(self.options.address, self.advertised.as_deref())
     }
+}
+
+fn reached_at(address: SocketAddr, advertised: Option<&str>) -> Option<String> {
+    let own = || Some(address.ip()).filter(|ip| !ip.is_unspecified());
+    let host = advertised
+        .map(str::to_owned)
+        .or_else(|| own().map(|ip| ip.to_string()))?;
+    let port = address.port();
+    let is_v6 = host.parse::<Ipv6Addr>().is_ok();
+    Some(if is_v6 {
+        format!("https://[{host}]:{port}")
+    } else {
+        format!("https://{host}:{port}")
+    })
 }
 
 /// What the server hears.
@@ -59,11 +71,20 @@ impl Listen {
 pub enum HttpMessage {
     /// From outside: where does it listen? Answered at once.
     Address(Reply<SocketAddr>),
+    /// From the supervisor: the process is to end, and is not ready for anything any more.
+    ShuttingDown,
+    /// From the supervisor: take no more requests, and answer when those under way are over, or five seconds are.
+    Stop(Reply<()>),
 }
 
 impl Summary for HttpMessage {
     fn summary(&self) -> String {
-        "Address".to_owned()
+        match self {
+            Self::Address(_) => "Address",
+            Self::ShuttingDown => "ShuttingDown",
+            Self::Stop(_) => "Stop",
+        }
+        .to_owned()
     }
 }
 
@@ -95,6 +116,7 @@ pub struct HttpServerArguments {
 pub struct HttpServerState {
     mailbox: Mailbox<HttpMessage>,
     serving: Serving,
+    shutting_down: CancellationToken,
     cancelled: CancellationToken,
 }
 
@@ -110,6 +132,7 @@ struct Owners {
     supervisor: Mailbox<SupervisorMessage>,
     explainer: Explainer,
     leader_elect: bool,
+    shutting_down: CancellationToken,
     metrics: Arc<Metrics>,
 }
 
@@ -160,6 +183,42 @@ fn candidate(elector: &ElectorView) -> Option<Check> {
     Some(Check::new("informer-sync", result))
 }
 
+/// Whether the process goes on.
+fn shutdown(shutting_down: &CancellationToken) -> Result<(), String> {
+    if shutting_down.is_cancelled() {
+        Err("process is shutting down".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// What `/configz` shows. Keys of extenders are nobody's business.
+fn configz(config: &SchedulerConfig) -> Value {
+    let mut shown = config.to_json();
+    hide_keys(&mut shown);
+    json!({ "componentconfig": shown })
+}
+
+fn hide_keys(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("keyData");
+            fields.values_mut().for_each(hide_keys);
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide_keys),
+        _ => {}
+    }
+}
+
+/// What came back, or why nothing did.
+async fn answered<T>(answer: oneshot::Receiver<T>, nobody: &str) -> Result<T, String> {
+    match tokio::time::timeout(ASK, answer).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(_)) => Err(nobody.to_owned()),
+        Err(_) => Err(format!("no answer within {} s", ASK.as_secs())),
+    }
+}
+
 /// Whether the caches are filled and being kept so.
 fn handlers(cache: Option<&CacheView>) -> Result<(), String> {
     let not_synced = "handlers are not fully synchronized";
@@ -190,7 +249,7 @@ impl StateSource for Owners {
             let handlers = handlers(self.cache_view().await.as_ref());
             let (election, informers) = self.leader_election().await.unzip();
             let mut checks = Vec::from_iter(election);
-            checks.push(Check::new("shutdown", Ok(())));
+            checks.push(Check::new("shutdown", shutdown(&self.shutting_down)));
             checks.push(Check::new("sched-handler-sync", handlers));
             checks.extend(informers.flatten());
             checks
@@ -237,10 +296,47 @@ impl StateSource for Owners {
     fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
         async {
             let answer = self.ask_term(Question::WaitingPods);
-            match tokio::time::timeout(ASK, answer).await {
-                Ok(Ok(report)) => Ok(report.to_string()),
-                Ok(Err(_)) => Err("no pods wait here: this replica does not lead".to_owned()),
-                Err(_) => Err(format!("no answer within {} s", ASK.as_secs())),
+            let report = answered(answer, "no pods wait here: this replica does not lead").await?;
+            Ok(report.to_string())
+        }
+        .boxed()
+    }
+
+    fn configz(&self) -> BoxFuture<'_, Result<Value, String>> {
+        async {
+            let answer = self.supervisor.ask(ASKER, SupervisorMessage::Config);
+            let assembled = answered(answer, "the supervisor does not answer").await?;
+            Ok(configz(&assembled.config))
+        }
+        .boxed()
+    }
+
+    fn debug_view(&self, view: DebugView, page: PageOf) -> BoxFuture<'_, Result<Value, String>> {
+        async move {
+            let standby = "this replica does not lead";
+            let no_cache = "this replica has no cache yet";
+            match view {
+                DebugView::Pods => {
+                    let answer = self.cache.ask(ASKER, |reply| CacheMessage::ListPods(page, reply));
+                    Ok(answered(answer, no_cache).await?.to_json())
+                }
+                DebugView::Nodes => {
+                    let answer = self.cache.ask(ASKER, |reply| CacheMessage::ListNodes(page, reply));
+                    Ok(answered(answer, no_cache).await?.to_json())
+                }
+                DebugView::Queue => {
+                    let answer = self.ask_term(|reply| Question::Queue(page, reply));
+                    Ok(answered(answer, standby).await?.to_json())
+                }
+                DebugView::Columns => {
+                    let answer = self.ask_term(|reply| Question::Nodes(page, reply));
+                    Ok(answered(answer, standby).await?.to_json())
+                }
+                DebugView::Terms => {
+                    let answer = self.supervisor.ask(ASKER, SupervisorMessage::Terms);
+                    let terms = answered(answer, "the supervisor does not answer").await?;
+                    Ok(terms.to_json(&page))
+                }
             }
         }
         .boxed()
@@ -266,26 +362,32 @@ impl Actor for HttpServer {
             elector: arguments.elector.clone(),
             supervisor: arguments.supervisor.clone(),
         };
+        let Listen {
+            options, guard, about, ..
+        } = arguments.listen;
+        let shutting_down = CancellationToken::new();
         let owners = Owners {
             explainer,
             cache: arguments.cache,
             elector: arguments.elector,
             supervisor: arguments.supervisor,
             leader_elect: arguments.leader_elect,
+            shutting_down: shutting_down.clone(),
             metrics: Arc::clone(&arguments.metrics),
         };
         let endpoints = Endpoints {
             state: Arc::new(owners),
             metrics: arguments.metrics,
             debug: arguments.debug,
+            about,
         };
         let cancelled = CancellationToken::new();
-        let listen = arguments.listen;
-        let serving = plimsoll_telemetry::serve(listen.address, &listen.tls, endpoints, cancelled.clone()).await?;
+        let serving = plimsoll_telemetry::serve(options, guard, endpoints, cancelled.clone()).await?;
         tracing::info!(address = %serving.address(), "Serving securely");
         Ok(HttpServerState {
             mailbox: arguments.mailbox,
             serving,
+            shutting_down,
             cancelled,
         })
     }
@@ -300,6 +402,13 @@ impl Actor for HttpServer {
         match message {
             HttpMessage::Address(reply) => {
                 reply.send(state.serving.address());
+            }
+            HttpMessage::ShuttingDown => state.shutting_down.cancel(),
+            HttpMessage::Stop(reply) => {
+                state.shutting_down.cancel();
+                state.cancelled.cancel();
+                state.serving.ended().await;
+                reply.send(());
             }
         }
         Ok(())
@@ -323,14 +432,7 @@ mod tests {
 
     #[test]
     fn a_replica_is_reached_where_it_says_or_where_it_listens() {
-        let url = |address: &str, advertised: Option<&str>| {
-            let listen = Listen {
-                address: address.parse().unwrap(),
-                tls: TlsIdentity::SelfSigned,
-                advertised: advertised.map(str::to_owned),
-            };
-            listen.url()
-        };
+        let url = |address: &str, advertised| reached_at(address.parse().unwrap(), advertised);
         let cases = [
             ("0.0.0.0:10259", None, None),
             ("[::]:10259", Some("10.0.0.7"), Some("https://10.0.0.7:10259")),
@@ -367,6 +469,26 @@ mod tests {
             candidate(&elector(false, Some(false))),
             Some(Check::new("informer-sync", Err(not_started.to_owned())))
         );
+    }
+
+    #[test]
+    fn a_process_that_shuts_down_is_not_ready() {
+        let shutting_down = CancellationToken::new();
+        assert_eq!(shutdown(&shutting_down), Ok(()));
+        shutting_down.cancel();
+        assert_eq!(shutdown(&shutting_down), Err("process is shutting down".to_owned()));
+    }
+
+    #[test]
+    fn the_configuration_is_shown_without_the_keys_of_extenders() {
+        let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+                    extenders:\n- urlPrefix: https://e\n  tlsConfig: {keyData: c2VjcmV0, certData: Y2VydA==}\n";
+        let config = plimsoll_config::load(text, &plimsoll_config::FeatureGates::default()).unwrap();
+        let shown = configz(&config);
+        let config = &shown["componentconfig"];
+        assert_eq!(config["kind"], "KubeSchedulerConfiguration");
+        assert_eq!(config["extenders"][0]["tlsConfig"], json!({ "certData": "Y2VydA==" }));
+        assert_eq!(config["profiles"][0]["schedulerName"], "default-scheduler");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! up, so that a slow cycle slows the watch down instead of growing a mailbox.
 
 mod auditing;
+mod dumping;
 mod isolation;
 mod kind;
 mod message;
@@ -29,6 +30,7 @@ use plimsoll_telemetry::Metrics;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::OwnedSemaphorePermit;
 
+use self::dumping::listed;
 use self::isolation::Isolation;
 use self::kind::{storage_position, workload_position};
 use self::permissions::Permissions;
@@ -470,6 +472,15 @@ impl Actor for InformerCache {
             }
             CacheMessage::EveryPod(reply) => {
                 reply.send(state.pods.objects().cloned().collect());
+            }
+            CacheMessage::ListPods(page, reply) => {
+                reply.send(listed(&state.pods, &page));
+            }
+            CacheMessage::ListNodes(page, reply) => {
+                reply.send(listed(&state.nodes, &page));
+            }
+            CacheMessage::Dump(reply) => {
+                reply.send(state.dump());
             }
             CacheMessage::Probe(elector) => {
                 elector.tell(ElectorMessage::Watching(state.watch_counts()));

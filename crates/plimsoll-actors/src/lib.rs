@@ -7,6 +7,7 @@
 //! | [`elector`] | process | the Lease, the term number |
 //! | [`event_recorder`] | process | a bounded buffer of events |
 //! | [`http_server`] | process | the listener |
+//! | [`tracer`] | process | the way to whoever exports spans |
 //! | [`term`] | while leading | the term token |
 //! | [`scheduling_queue`] | term | pods that wait |
 //! | [`scheduling_cycle`] | term | columns, claims, nominations |
@@ -18,11 +19,14 @@
 
 mod alarm;
 pub mod assembled_config;
+pub mod attempt_record;
 pub mod auditor;
 mod bind_pace;
 pub mod binding_workers;
+mod call_outcome;
 mod claim_input;
 mod clock_stopwatch;
+pub mod debugging;
 pub mod effects;
 pub mod elector;
 pub mod event_recorder;
@@ -40,6 +44,8 @@ pub mod scheduling_queue;
 pub mod supervisor;
 pub mod term;
 pub mod trace_context;
+pub mod tracer;
+pub mod wall_times;
 mod watch_feed;
 
 /// Why a replica did not start: an actor refused to.

@@ -6,5 +6,5 @@ use crate::trace_context::TraceContext;
 
 /// The pod's trace, in which whatever else is known of it can be found. Worked out only for lines that are told.
 pub(crate) fn trace_of(pod: &Pod) -> TraceContext {
-    TraceContext::of(&pod.uid)
+    TraceContext::of(pod)
 }

@@ -56,7 +56,7 @@ impl Depth {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    fn sent(&self) {
+    pub(crate) fn sent(&self) {
         self.waiting.fetch_add(1, Ordering::Relaxed);
     }
 

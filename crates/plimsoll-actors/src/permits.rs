@@ -4,44 +4,30 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use jiff::Timestamp;
-use plimsoll_client::seconds_text;
 use plimsoll_framework::WaitingPod;
-use plimsoll_model::{Moment, Uid};
+use plimsoll_model::Uid;
 
 use crate::mailbox::Mailbox;
 use crate::scheduling_cycle::CycleMessage;
+use crate::wall_times::WallTimes;
 
 /// Who waits at Permit; printed, it is what `/debug/waiting-pods` shows: one line for each pod.
 #[derive(Debug, Clone)]
 pub struct WaitingReport {
-    /// The time of the report, by the clock of the deadlines.
-    pub at: Moment,
-    /// The same, by the wall clock.
-    pub wall: Timestamp,
+    /// The time of the report.
+    pub times: WallTimes,
     /// The pods, the longest waiting first.
     pub pods: Vec<WaitingPod>,
-}
-
-impl WaitingReport {
-    fn wall_at(&self, moment: Moment) -> String {
-        let shifted = if moment < self.at {
-            self.wall.checked_sub(self.at.since(moment))
-        } else {
-            self.wall.checked_add(moment.since(self.at))
-        };
-        seconds_text(shifted.unwrap_or(self.wall))
-    }
 }
 
 impl fmt::Display for WaitingReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "pods that wait at Permit: {}", self.pods.len())?;
         for waiting in &self.pods {
-            let since = self.wall_at(waiting.since);
+            let since = self.times.text(waiting.since);
             write!(f, "{} on {} since {since}", waiting.pod.name, waiting.node)?;
             for wait in &waiting.waits {
-                write!(f, ", for {} until {}", wait.plugin, self.wall_at(wait.until))?;
+                write!(f, ", for {} until {}", wait.plugin, self.times.text(wait.until))?;
             }
             writeln!(f)?;
         }
@@ -107,8 +93,9 @@ impl fmt::Debug for Permits {
 mod tests {
     use std::time::Duration;
 
+    use jiff::Timestamp;
     use plimsoll_framework::PermitWait;
-    use plimsoll_model::decode_pod;
+    use plimsoll_model::{Moment, decode_pod};
 
     use super::*;
 
@@ -122,8 +109,7 @@ mod tests {
             until: second(10 + seconds),
         };
         let report = WaitingReport {
-            at: second(15),
-            wall: Timestamp::UNIX_EPOCH,
+            times: WallTimes::new(second(15), Timestamp::UNIX_EPOCH),
             pods: vec![WaitingPod {
                 pod: Arc::new(decode_pod(pod).unwrap()),
                 node: "n1".into(),

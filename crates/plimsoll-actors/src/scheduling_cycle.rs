@@ -12,6 +12,7 @@ mod outcome_report;
 mod panic_budget;
 mod past_attempts;
 mod preempting;
+mod recording;
 mod status_writes;
 mod volume_writes;
 
@@ -34,8 +35,8 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::explaining::Asking;
 pub use self::explaining::CycleAccount;
+use self::explaining::Inquiry;
 use self::measuring::CycleMetrics;
 pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
@@ -43,11 +44,13 @@ pub(crate) use self::panic_budget::TooManyPanics;
 use self::past_attempts::PastAttempts;
 pub use self::past_attempts::{PastAttempt, PlannedRoom};
 use self::preempting::{Awaited, Concerned, Plans};
+use self::recording::{Asking, Attempted, ClaimEffects, Patches};
 use self::status_writes::StatusWrites;
 use self::volume_writes::VolumeWrites;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
 use crate::binding_workers::BindingWorkers;
+use crate::debugging::NodeListing;
 use crate::effects::{Effects, Gate};
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
@@ -59,6 +62,7 @@ use crate::log_subject::trace_of;
 use crate::mailbox::{Mailbox, Reply};
 use crate::scheduling_queue::{Attempt, QueueMessage};
 use crate::trace_context::TraceContext;
+use crate::tracer::Tracing;
 
 /// The actor; its state is [`SchedulingCycleState`].
 #[derive(Debug)]
@@ -88,16 +92,8 @@ pub struct SchedulingCycleArguments {
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
-}
-
-/// What is remembered of a pod from the time it is handed out until it is settled.
-#[derive(Debug, Clone)]
-struct Attempted {
-    profile: String,
-    attempts: u32,
-    initial_attempt: Option<Moment>,
-    flushed: bool,
-    begun: Moment,
+    /// Who is told of attempts, if anybody is.
+    pub tracing: Option<Tracing>,
 }
 
 /// What the cycle actor owns.
@@ -116,6 +112,7 @@ pub struct SchedulingCycleState {
     before_begin: Option<Vec<Notice>>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    tracing: Option<Tracing>,
     measured: CycleMetrics,
     alarm: Alarm,
     /// A pod that was handed out ahead of the changes that the queue had seen.
@@ -132,7 +129,12 @@ pub struct SchedulingCycleState {
     /// The last attempts of pods that are pending.
     past: PastAttempts,
     /// Who asks about pods while a cycle waits.
-    asking: Vec<Asking>,
+    inquiries: Vec<Inquiry>,
+    /// What the cycle that waits has asked outside.
+    asking: Option<Asking>,
+    /// What claims have asked outside.
+    claim_effects: ClaimEffects,
+    patches: Patches,
     /// Room in the pipeline for the changes that a waiting cycle must not see yet: while it waits the watch slows down,
     /// and what is held back stays bounded.
     held: Vec<Credit>,
@@ -221,23 +223,14 @@ impl SchedulingCycleState {
             .in_scope(|| self.begin(attempt.popped, attempt.trace, now))
     }
 
-    fn begin(&mut self, popped: PoppedPod, trace: TraceContext, now: Moment) -> Result<(), ActorProcessingErr> {
+    fn begin(&mut self, mut popped: PoppedPod, trace: TraceContext, now: Moment) -> Result<(), ActorProcessingErr> {
         if !std::mem::replace(&mut self.adopted, true) {
             self.adopt();
         }
         let pod = Arc::clone(&popped.pod);
         self.status_writes.handed_out(&pod);
         tracing::debug!(name: V3, pod = %pod.name, trace_id = %trace_of(&pod), "Attempting to schedule pod");
-        self.attempted.insert(
-            pod.uid.clone(),
-            Attempted {
-                profile: pod.spec.scheduler_name.to_string(),
-                attempts: popped.attempts,
-                initial_attempt: popped.initial_attempt,
-                flushed: popped.flushed,
-                begun: now,
-            },
-        );
+        self.remember(&mut popped, trace, now);
         self.current = Some(popped);
         self.decide(trace, |engine, notices| engine.begin(&pod, now, notices))
     }
@@ -255,6 +248,7 @@ impl SchedulingCycleState {
         let now = self.clock.now();
         match step {
             Ok(Step::Needs(effect)) => {
+                self.asking = self.asking(&effect, now);
                 self.perform(effect, move |reply| CycleMessage::EffectAnswered { reply, trace });
             }
             Ok(Step::Done(outcome)) => {
@@ -286,6 +280,14 @@ impl SchedulingCycleState {
         }
         self.act_on(notices, now);
         Ok(())
+    }
+
+    /// What the cycle has asked outside is answered.
+    fn effect_answered(&mut self, reply: &EffectReply, now: Moment) {
+        let uid = self.current.as_ref().map(|popped| popped.pod.uid.clone());
+        if let (Some(asking), Some(uid)) = (self.asking.take(), uid) {
+            self.remember_effect(&uid, asking, reply, now);
+        }
     }
 
     fn perform(&self, effect: Effect, answer: impl FnOnce(EffectReply) -> CycleMessage + Send + 'static) {
@@ -341,7 +343,7 @@ impl SchedulingCycleState {
         if !self.engine.is_waiting() {
             self.held.clear();
         }
-        self.answer_asking(now);
+        self.answer_inquiries(now);
         let size = self.engine.cache_size();
         self.metrics.cache_size(size.nodes, size.pods, size.assumed_pods);
         self.metrics.framework().binding(self.asked.len());
@@ -356,9 +358,10 @@ impl SchedulingCycleState {
 
     fn observe_attempt(&mut self, pod: &Pod, result: AttemptResult, now: Moment) -> Option<Attempted> {
         let attempted = self.attempted.remove(&pod.uid)?;
+        let trace = self.kept_trace(&attempted, result, now);
         self.measured
             .attempts(&self.metrics, &attempted.profile, result)
-            .ended(now.since(attempted.begun), None);
+            .ended(now.since(attempted.begun), trace);
         Some(attempted)
     }
 }
@@ -394,6 +397,7 @@ impl Actor for SchedulingCycle {
             before_begin: Some(Vec::new()),
             clock: arguments.clock,
             metrics: arguments.metrics,
+            tracing: arguments.tracing,
             measured: CycleMetrics::default(),
             alarm: Alarm::default(),
             waiting: None,
@@ -404,7 +408,10 @@ impl Actor for SchedulingCycle {
             adopted: false,
             attempted: HashMap::with_hasher(FixedState::with_seed(0)),
             past: PastAttempts::default(),
-            asking: Vec::new(),
+            inquiries: Vec::new(),
+            asking: None,
+            claim_effects: ClaimEffects::default(),
+            patches: Patches::default(),
             held: Vec::new(),
             status_writes: StatusWrites::default(),
             volume_writes: VolumeWrites::default(),
@@ -433,6 +440,7 @@ impl Actor for SchedulingCycle {
             }
             CycleMessage::Attempt(attempt) => state.attempt(attempt, now)?,
             CycleMessage::EffectAnswered { reply, trace } => {
+                state.effect_answered(&reply, now);
                 trace
                     .span("EffectAnswered")
                     .in_scope(|| state.decide(trace, |engine, notices| engine.resume(reply, now, notices)))?;
@@ -464,6 +472,16 @@ impl Actor for SchedulingCycle {
                 reply.send(state.who_waits(now));
             }
             CycleMessage::Explain(pod, reply) => state.explain_pod(pod, reply, now),
+            CycleMessage::ListNodes(page, reply) => {
+                reply.send(NodeListing {
+                    total: state.engine.cache_size().nodes,
+                    nodes: state.engine.dump(page.after.as_deref(), page.limit),
+                    limit: page.limit,
+                });
+            }
+            CycleMessage::Dump(reply) => {
+                reply.send(state.engine.dump(None, usize::MAX));
+            }
             CycleMessage::PreemptionExecuted {
                 preemptor,
                 result,

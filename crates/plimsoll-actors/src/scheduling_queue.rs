@@ -2,6 +2,7 @@
 
 mod auditing;
 mod change_lines;
+mod listing;
 mod measuring;
 
 use std::collections::BTreeMap;
@@ -12,13 +13,15 @@ use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{Account, Outcome, PoppedPod, Release, SchedulingQueue as Queue};
 use plimsoll_telemetry::logs::V2;
-use plimsoll_telemetry::{HandOverStage, Metrics};
+use plimsoll_telemetry::{HandOverStage, Metrics, PageOf};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
 use self::measuring::QueueHandles;
 use crate::alarm::Alarm;
 use crate::assembled_config::AssembledConfig;
+use crate::attempt_record::PodIdentity;
 use crate::auditor::{AuditMarker, Restatements};
+use crate::debugging::{QueueDump, QueueListing};
 use crate::elector::ElectorMessage;
 use crate::elector::progress::Respondent;
 use crate::hand_over::HandOver;
@@ -26,6 +29,7 @@ use crate::informer_cache::Changes;
 use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
 use crate::trace_context::TraceContext;
+use crate::tracer::{GoneRecord, TracerMessage, Tracing};
 
 /// What the queue hears.
 #[derive(Debug)]
@@ -94,6 +98,10 @@ pub enum QueueMessage {
     /// From the HTTP server, through supervisor and term: the events kept for attempts under way, and these attempts.
     /// Answered at once.
     InFlightEvents(Reply<BTreeMap<String, u64>>),
+    /// From the HTTP server, through supervisor and term: some of the pods. Answered at once.
+    List(PageOf, Reply<QueueListing>),
+    /// From the cache, for debugging: every pod. Answered at once.
+    Dump(Reply<QueueDump>),
 }
 
 impl Summary for QueueMessage {
@@ -119,6 +127,8 @@ impl Summary for QueueMessage {
             Self::Probe(_) => "Probe".to_owned(),
             Self::Account(uid, _) => format!("Account {uid}"),
             Self::InFlightEvents(_) => "InFlightEvents".to_owned(),
+            Self::List(..) => "List".to_owned(),
+            Self::Dump(_) => "Dump".to_owned(),
         }
     }
 }
@@ -150,6 +160,8 @@ pub struct SchedulingQueueArguments {
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
+    /// Who is told of pods that go untried, if anybody is.
+    pub tracing: Option<Tracing>,
 }
 
 /// What the queue actor owns.
@@ -159,6 +171,7 @@ pub struct SchedulingQueueState {
     cycle: Mailbox<CycleMessage>,
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
+    tracing: Option<Tracing>,
     measured: QueueHandles,
     alarm: Alarm,
     /// Until the first pod may be tried.
@@ -192,8 +205,24 @@ impl SchedulingQueueState {
         };
         self.cycle_is_ready = false;
         self.handed_out += 1;
-        let trace = TraceContext::of(&popped.pod.uid);
+        let trace = TraceContext::of(&popped.pod);
         self.cycle.tell(CycleMessage::Attempt(Attempt { popped, trace }));
+    }
+
+    /// Of pods that were tried and have gone since, while they waited.
+    fn tell_of_the_gone(&mut self, now: Moment) {
+        let Some(tracing) = &self.tracing else { return };
+        for ended in self.queue.take_ended() {
+            tracing.tell(TracerMessage::Gone(Box::new(GoneRecord {
+                trace: TraceContext::of(&ended.pod),
+                pod: PodIdentity::of(&ended.pod),
+                profile: ended.pod.spec.scheduler_name.to_string(),
+                attempts: ended.attempts,
+                added: ended.added,
+                stays: ended.stays,
+                at: now,
+            })));
+        }
     }
 
     fn settle(&mut self, uid: Uid, outcome: Outcome, now: Moment) {
@@ -223,14 +252,16 @@ impl Actor for SchedulingQueue {
     async fn pre_start(
         &self,
         _: ActorRef<QueueMessage>,
-        arguments: SchedulingQueueArguments,
+        mut arguments: SchedulingQueueArguments,
     ) -> Result<SchedulingQueueState, ActorProcessingErr> {
+        arguments.queue.keep_stays(arguments.tracing.is_some());
         Ok(SchedulingQueueState {
             queue: arguments.queue,
             mailbox: arguments.mailbox,
             cycle: arguments.cycle,
             clock: arguments.clock,
             metrics: arguments.metrics,
+            tracing: arguments.tracing,
             measured: QueueHandles::default(),
             alarm: Alarm::default(),
             hand_over: Some(arguments.hand_over),
@@ -260,6 +291,7 @@ impl Actor for SchedulingQueue {
                     begun = state.apply(change, begun);
                     state.mailbox.pulse().beat();
                 }
+                state.tell_of_the_gone(now);
             }
             QueueMessage::Reconfigure {
                 assembled,
@@ -302,6 +334,12 @@ impl Actor for SchedulingQueue {
             }
             QueueMessage::InFlightEvents(reply) => {
                 reply.send(state.in_flight_events());
+            }
+            QueueMessage::List(page, reply) => {
+                reply.send(state.list(&page, now));
+            }
+            QueueMessage::Dump(reply) => {
+                reply.send(state.dump());
             }
         }
         state.hand_out();

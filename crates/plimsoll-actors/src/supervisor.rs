@@ -4,6 +4,7 @@
 mod cache;
 mod lifeline;
 mod restarts;
+mod terms;
 mod warm;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use plimsoll_config::SchedulerConfig;
 use plimsoll_framework::Profile;
 use plimsoll_model::Moment;
 use plimsoll_telemetry::logs::V3;
+use plimsoll_telemetry::traces::SpanSink;
 use plimsoll_telemetry::{Document, Metrics};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
@@ -22,8 +24,10 @@ use tokio_util::task::TaskTracker;
 
 pub use self::lifeline::Lifeline;
 use self::restarts::Restarts;
+use self::terms::Terms;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::AuditReport;
+use crate::debugging::{TermListing, compare_and_dump};
 use crate::effects::Effects;
 use crate::elector::progress::Resignation;
 use crate::elector::{ElectorMessage, StepDown};
@@ -34,7 +38,11 @@ use crate::informer_cache::{CacheMessage, Kind};
 use crate::mailbox::{Mailbox, Reply, Summary, Tap};
 use crate::permits::Permits;
 use crate::term::{Question, Term, TermArguments, TermMessage, TermParts};
+use crate::tracer::{Operation, TracerMessage};
+use crate::wall_times::WallTimes;
 
+/// How long the HTTP server may take to end: a little longer than it gives requests under way.
+const SERVED: Duration = Duration::from_secs(6);
 /// How long a term may take to stop, beyond the time-out of its last write.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
@@ -92,11 +100,15 @@ pub enum SupervisorMessage {
         assembled: Arc<AssembledConfig>,
         /// What to tell users.
         note: String,
+        /// When it was found, if that is known.
+        found: Option<Moment>,
     },
     /// From outside: there was another configuration and it cannot be used; tell users.
     ConfigRejected {
         /// Why not.
         reason: String,
+        /// When it was found, if that is known.
+        found: Option<Moment>,
     },
     /// From the HTTP server or from outside: let the term answer. Without one the question is dropped.
     Ask(Question),
@@ -108,6 +120,14 @@ pub enum SupervisorMessage {
     Drained,
     /// From outside: are supervisor and elector there? Answered at once, by the elector.
     Ping(Reply<()>),
+    /// From the HTTP server: what configuration is in use? Answered at once.
+    Config(Reply<Arc<AssembledConfig>>),
+    /// From the HTTP server: when did this replica lead? Answered at once.
+    Terms(Reply<TermListing>),
+    /// From outside: compare and dump what is known, into the log.
+    Dump,
+    /// From its own task: the HTTP server has ended, or takes too long.
+    Silent(Exit),
 }
 
 impl Summary for SupervisorMessage {
@@ -122,12 +142,16 @@ impl Summary for SupervisorMessage {
             Self::TermStuck(term) => format!("TermStuck {term}"),
             Self::Released => "Released".to_owned(),
             Self::Reconfigure { note, .. } => format!("Reconfigure {note}"),
-            Self::ConfigRejected { reason } => format!("ConfigRejected {reason}"),
+            Self::ConfigRejected { reason, .. } => format!("ConfigRejected {reason}"),
             Self::Ask(question) => question.name().to_owned(),
             Self::Explainer(_) => "Explainer".to_owned(),
             Self::Shutdown => "Shutdown".to_owned(),
             Self::Drained => "Drained".to_owned(),
             Self::Ping(_) => "Ping".to_owned(),
+            Self::Config(_) => "Config".to_owned(),
+            Self::Terms(_) => "Terms".to_owned(),
+            Self::Dump => "Dump".to_owned(),
+            Self::Silent(_) => "Silent".to_owned(),
         }
     }
 }
@@ -158,6 +182,9 @@ pub struct Replica {
     pub clock: Arc<dyn plimsoll_client::Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
+    /// Where spans go, if anywhere, and the share of pods that are traced though nothing goes wrong with them, unless their
+    /// profile says another.
+    pub traces: Option<(SpanSink, f64)>,
     /// Sees messages, in simulations.
     pub tap: Option<Arc<dyn Tap>>,
 }
@@ -166,19 +193,32 @@ pub struct Replica {
 #[derive(Clone)]
 pub struct Reconfigurer {
     supervisor: Mailbox<SupervisorMessage>,
+    found: Option<Moment>,
 }
 
 impl Reconfigurer {
     /// Lets the replica go on with another configuration, without a restart: between two cycles, as a whole. Election,
     /// connections and listeners stay as they were. `note` is told to users.
     pub fn reconfigure(&self, assembled: AssembledConfig, note: String) {
-        let assembled = Arc::new(assembled);
-        self.supervisor.tell(SupervisorMessage::Reconfigure { assembled, note });
+        let (assembled, found) = (Arc::new(assembled), self.found);
+        self.supervisor
+            .tell(SupervisorMessage::Reconfigure { assembled, note, found });
     }
 
     /// Tells users that another configuration was found and cannot be used.
     pub fn reject(&self, reason: String) {
-        self.supervisor.tell(SupervisorMessage::ConfigRejected { reason });
+        let found = self.found;
+        self.supervisor
+            .tell(SupervisorMessage::ConfigRejected { reason, found });
+    }
+
+    /// The same for a configuration that was found then.
+    #[must_use]
+    pub fn found(&self, at: Moment) -> Self {
+        Self {
+            supervisor: self.supervisor.clone(),
+            found: Some(at),
+        }
     }
 }
 
@@ -196,10 +236,16 @@ impl RunningReplica {
         self.supervisor.tell(SupervisorMessage::Shutdown);
     }
 
+    /// Has everything that is known of nodes and pods compared and written to the log.
+    pub fn dump(&self) {
+        self.supervisor.tell(SupervisorMessage::Dump);
+    }
+
     /// A way to give it other configurations.
     pub fn reconfigurer(&self) -> Reconfigurer {
         Reconfigurer {
             supervisor: self.supervisor.clone(),
+            found: None,
         }
     }
 
@@ -286,6 +332,7 @@ struct Warm {
     elector: Mailbox<ElectorMessage>,
     recorder: Mailbox<RecorderMessage>,
     http: Mailbox<HttpMessage>,
+    tracer: Mailbox<TracerMessage>,
 }
 
 /// What the supervisor owns.
@@ -297,6 +344,8 @@ pub struct SupervisorState {
     cells: warm::Cells,
     parts: TermParts,
     term: Option<(u64, Mailbox<TermMessage>, ActorCell)>,
+    /// For debugging.
+    terms: Terms,
     /// The elector has ended the term; it need not be told that the term is failing.
     term_is_over: bool,
     /// What the cache holds may be stale: none begins with it any more.
@@ -304,6 +353,8 @@ pub struct SupervisorState {
     /// The number of the last cache that was started.
     caches: u64,
     shutting_down: bool,
+    /// It is decided how the process ends.
+    ending: bool,
     restarts: Restarts,
     tasks: TaskTracker,
     /// Ends the watches of the present cache.
@@ -322,7 +373,24 @@ impl SupervisorState {
         self.replica.clock.now()
     }
 
+    /// The process ends, once whoever asks the HTTP server for something has been answered.
     fn end(&mut self, myself: &ActorRef<SupervisorMessage>, exit: Exit) {
+        if std::mem::replace(&mut self.ending, true) {
+            return;
+        }
+        if self.cells.http.is_none() {
+            self.finish(myself, exit);
+            return;
+        }
+        let stopped = self.warm.http.ask("Supervisor", HttpMessage::Stop);
+        let mailbox = self.mailbox.clone();
+        self.tasks.spawn(async move {
+            let _ = tokio::time::timeout(SERVED, stopped).await;
+            mailbox.tell(SupervisorMessage::Silent(exit));
+        });
+    }
+
+    fn finish(&mut self, myself: &ActorRef<SupervisorMessage>, exit: Exit) {
         if let Some(sender) = self.exit.take() {
             let _ = sender.send(exit);
         }
@@ -354,6 +422,7 @@ impl SupervisorState {
         };
         let (term, _) = Actor::spawn_linked(None, Term, arguments, myself.get_cell()).await?;
         self.term = Some((number, mailbox, term.get_cell()));
+        self.terms.began(number, self.now());
         self.term_is_over = false;
         Ok(())
     }
@@ -388,7 +457,8 @@ impl SupervisorState {
         self.warm.elector.tell(ElectorMessage::StepDown(why));
     }
 
-    fn reconfigure(&mut self, assembled: Arc<AssembledConfig>, note: String) {
+    fn reconfigure(&mut self, assembled: Arc<AssembledConfig>, note: String, found: Option<Moment>) {
+        self.tell_of_reload(&note, None, found);
         self.parts.assembled = Arc::clone(&assembled);
         // A standby gets ready for it too.
         self.warm.cache.tell(CacheMessage::Keep(assembled.raw_policy()));
@@ -396,6 +466,19 @@ impl SupervisorState {
             term.tell(TermMessage::Reconfigure(assembled));
         }
         self.announce(EventType::Normal, "ConfigReloaded", note);
+    }
+
+    fn tell_of_reload(&self, note: &str, error: Option<&str>, found: Option<Moment>) {
+        let Some(tracing) = &self.parts.tracing else { return };
+        tracing.tell(TracerMessage::Operation(Box::new(Operation {
+            name: "reload",
+            begun: found.unwrap_or(self.now()),
+            ended: self.now(),
+            attributes: vec![("plimsoll.note", note.to_owned())],
+            whole: true,
+            steps: Vec::new(),
+            error: error.map(str::to_owned),
+        })));
     }
 
     fn announce(&self, event_type: EventType, reason: &'static str, note: String) {
@@ -411,6 +494,9 @@ impl SupervisorState {
             return;
         }
         tracing::info!("Requested to terminate, exiting");
+        if self.cells.http.is_some() {
+            self.warm.http.tell(HttpMessage::ShuttingDown);
+        }
         let Some((_, term, _)) = &self.term else {
             self.warm.elector.tell(ElectorMessage::StepDown(StepDown::Shutdown));
             return;
@@ -446,7 +532,7 @@ impl SupervisorState {
         child: &ActorCell,
         why: &str,
     ) -> Result<(), ActorProcessingErr> {
-        if self.exit.is_none() {
+        if self.ending {
             return Ok(());
         }
         if let Some((number, _, term)) = &self.term
@@ -482,6 +568,8 @@ impl SupervisorState {
             .is_some_and(|http| http.get_id() == child.get_id())
         {
             self.start_http(myself).await
+        } else if self.cells.tracer_died(child) {
+            self.start_tracer(myself).await
         } else {
             self.end(myself, Exit::Failed(format!("the elector died: {why}")));
             Ok(())
@@ -522,6 +610,7 @@ impl Actor for Supervisor {
                 resignation,
             } => {
                 tracing::info!(reason, "Stopping the term");
+                state.terms.over(term, state.now(), reason);
                 Box::pin(state.end_term(&myself, term, resignation)).await?;
             }
             SupervisorMessage::TermFailed {
@@ -552,8 +641,9 @@ impl Actor for Supervisor {
                 }
             }
             SupervisorMessage::Released => state.end(&myself, Exit::Terminated),
-            SupervisorMessage::Reconfigure { assembled, note } => state.reconfigure(assembled, note),
-            SupervisorMessage::ConfigRejected { reason } => {
+            SupervisorMessage::Reconfigure { assembled, note, found } => state.reconfigure(assembled, note, found),
+            SupervisorMessage::ConfigRejected { reason, found } => {
+                state.tell_of_reload(&reason, Some("the configuration cannot be used"), found);
                 state.announce(EventType::Warning, "ConfigRejected", reason);
             }
             SupervisorMessage::Explainer(reply) => {
@@ -569,6 +659,21 @@ impl Actor for Supervisor {
                 }
             }
             SupervisorMessage::Shutdown => state.shut_down(),
+            SupervisorMessage::Config(reply) => {
+                reply.send(Arc::clone(&state.parts.assembled));
+            }
+            SupervisorMessage::Terms(reply) => {
+                let times = WallTimes::new(state.now(), state.replica.clock.wall());
+                reply.send(state.terms.listing(times));
+            }
+            SupervisorMessage::Dump => {
+                let cancelled = state.cancelled.clone();
+                let dumping = compare_and_dump(state.warm.cache.clone());
+                state
+                    .tasks
+                    .spawn(async move { cancelled.run_until_cancelled(dumping).await });
+            }
+            SupervisorMessage::Silent(exit) => state.finish(&myself, exit),
             SupervisorMessage::Drained => {
                 state.warm.elector.tell(ElectorMessage::StepDown(StepDown::Shutdown));
             }

@@ -15,13 +15,14 @@ use std::sync::Arc;
 use plimsoll_client::{ApiClient, Clock, RawPolicies, TermToken};
 use plimsoll_model::{Pod, Uid};
 use plimsoll_queue::Account;
-use plimsoll_telemetry::{HandOverStage, Metrics};
+use plimsoll_telemetry::{HandOverStage, Metrics, PageOf};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditReport, AuditorMessage};
+use crate::debugging::{NodeListing, QueueListing};
 use crate::effects::Effects;
 use crate::elector::{ElectorMessage, TermActors};
 use crate::event_recorder::RecorderMessage;
@@ -33,6 +34,7 @@ use crate::permits::{Permits, WaitingReport};
 use crate::scheduling_cycle::{CycleAccount, CycleMessage};
 use crate::scheduling_queue::QueueMessage;
 use crate::supervisor::SupervisorMessage;
+use crate::tracer::Tracing;
 
 use self::barrier::barrier;
 use self::children::{ChildEnd, Running, start_auditor};
@@ -86,6 +88,10 @@ pub enum Question {
     Explain(Arc<Pod>, Reply<Box<CycleAccount>>),
     /// For whose end a pod waits.
     Victims(Uid, Reply<Option<VictimsAwaited>>),
+    /// Some of the pods in the queue.
+    Queue(PageOf, Reply<QueueListing>),
+    /// What there is on some of the nodes.
+    Nodes(PageOf, Reply<NodeListing>),
 }
 
 impl Question {
@@ -97,6 +103,8 @@ impl Question {
             Self::Account(..) => "Ask Account",
             Self::Explain(..) => "Ask Explain",
             Self::Victims(..) => "Ask Victims",
+            Self::Queue(..) => "Ask Queue",
+            Self::Nodes(..) => "Ask Nodes",
         }
     }
 }
@@ -134,6 +142,8 @@ pub struct TermParts {
     pub clock: Arc<dyn Clock>,
     /// Gauges and counters.
     pub metrics: Arc<Metrics>,
+    /// Who is told what is to become a trace, if anybody is.
+    pub tracing: Option<Tracing>,
     /// Sees messages, in simulations.
     pub tap: Option<Arc<dyn Tap>>,
 }
@@ -207,6 +217,12 @@ impl TermState {
             }
             Question::Victims(uid, reply) => {
                 running.evictor.0.tell(EvictorMessage::Victims(uid, reply));
+            }
+            Question::Queue(page, reply) => {
+                running.queue.0.tell(QueueMessage::List(page, reply));
+            }
+            Question::Nodes(page, reply) => {
+                running.cycle.0.tell(CycleMessage::ListNodes(page, reply));
             }
         }
     }
@@ -304,7 +320,7 @@ impl Actor for Term {
         let TermArguments { parts, token, mailbox } = arguments;
         mailbox.bind(myself);
         let (clock, metrics) = (Arc::clone(&parts.clock), Arc::clone(&parts.metrics));
-        let hand_over = HandOver::begin(token.number(), parts.clock.now(), clock, metrics);
+        let hand_over = HandOver::begin(token.number(), parts.clock.now(), clock, metrics, parts.tracing.clone());
         let state = TermState {
             parts,
             token,

@@ -168,8 +168,8 @@ impl ApiClient {
         self.exchange(request, self.request_timeout).await
     }
 
-    /// Sends a write that belongs to no term: an event, which changes nothing that anybody decides by, or the lease, which the
-    /// fence itself is made of.
+    /// Sends a write that belongs to no term: an event, which changes nothing that anybody decides by, a review, which changes
+    /// nothing at all, or the lease, which the fence itself is made of.
     pub(crate) async fn send_unfenced(&self, Write(request): Write) -> Result<Reply, SendError> {
         self.send(request).await
     }

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ use crate::{ApiClient, Clock};
 /// A connection that is silent for this long is probed, and given up after a few unanswered probes: a watch would
 /// otherwise not notice a peer that vanished without a word.
 const KEEPALIVE: Duration = Duration::from_secs(15);
+/// How long the answer to a review may take.
+const REVIEW_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where the API server is, as kube-scheduler's flags say it.
@@ -113,6 +115,42 @@ pub async fn connect(
     let main = ApiClient::new(client(&config, Some(on_the_way))?, Arc::clone(&clock)).to_host(host);
     let leader_election = ApiClient::new(client(&config, None)?, clock).to_host(host);
     Ok(separate(main, leader_election, connection, election))
+}
+
+/// A way to ask about whoever asks this process: by this kubeconfig, else by the pod's service account. Nothing outside of a
+/// cluster without a kubeconfig. It has a limit and a time-out of its own, kube-scheduler's for this purpose.
+pub async fn connect_for_reviews(
+    kubeconfig: Option<&Path>,
+    clock: Arc<dyn Clock>,
+) -> Result<Option<ApiClient>, ConnectError> {
+    if kubeconfig.is_none() && std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
+        return Ok(None);
+    }
+    let access = Access {
+        kubeconfig: kubeconfig.map(Path::to_owned),
+        master: None,
+    };
+    let config = match load_config(&access).await {
+        Err(error @ ConnectError::InCluster(_)) => {
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::warn!(
+                error = cause,
+                "failed to read in-cluster kubeconfig for delegated authentication and authorization"
+            );
+            return Ok(None);
+        }
+        config => config?,
+    };
+    let limit = ClientConnection {
+        qps: 200.0,
+        burst: 400,
+        ..ClientConnection::default()
+    };
+    let client = ApiClient::new(client(&config, None)?, clock)
+        .with_user_agent(user_agent("reviews"))
+        .with_rate_limit(&limit)
+        .with_request_timeout(REVIEW_TIMEOUT);
+    Ok(Some(client))
 }
 
 /// Gives two clients their names, limits and time-outs. For tests and simulations, over services in process.

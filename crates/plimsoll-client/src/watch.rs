@@ -1,12 +1,13 @@
 //! List and watch of one kind, decoded straight into the model.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use plimsoll_model::{ObjectName, RawPolicy, ResourceVersion, Uid};
+use plimsoll_model::{Moment, ObjectName, RawPolicy, ResourceVersion, Uid};
 use rand_chacha::ChaCha8Rng;
 use rand_core::RngCore;
 use tokio::sync::mpsc::Sender;
@@ -106,6 +107,39 @@ pub struct WatchBatch<T> {
     pub events: Vec<WatchEvent<T>>,
 }
 
+/// A list of a whole collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listing {
+    /// The plural of the kind.
+    pub kind: &'static str,
+    /// When it was asked for.
+    pub begun: Moment,
+    /// When all of it was there.
+    pub ended: Moment,
+    /// How many objects could be decoded.
+    pub objects: usize,
+    /// Whether the watch had listed before.
+    pub again: bool,
+    /// Whether it came as the beginning of a watch rather than by pages.
+    pub streaming: bool,
+}
+
+/// Hears of each list of a watch.
+pub struct ListingTeller(Box<dyn Fn(Listing) + Send + Sync>);
+
+impl ListingTeller {
+    /// Hears of it through this.
+    pub fn new(teller: impl Fn(Listing) + Send + Sync + 'static) -> Self {
+        Self(Box::new(teller))
+    }
+}
+
+impl fmt::Debug for ListingTeller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListingTeller").finish_non_exhaustive()
+    }
+}
+
 /// An endless list and watch of one kind.
 ///
 /// ```text
@@ -140,6 +174,7 @@ pub struct Watch<K> {
     /// What the last list kept of its objects.
     kept: RawPolicy,
     pulse: WatchPulse,
+    teller: Option<ListingTeller>,
     kind: PhantomData<K>,
 }
 
@@ -158,6 +193,7 @@ impl<K: WatchedKind> Watch<K> {
             raw: RawPolicies::nothing(),
             kept: RawPolicy::NOTHING,
             pulse: WatchPulse::default(),
+            teller: None,
             kind: PhantomData,
         }
     }
@@ -172,6 +208,12 @@ impl<K: WatchedKind> Watch<K> {
     #[must_use]
     pub fn keeping(self, raw: RawPolicies) -> Self {
         Self { raw, ..self }
+    }
+
+    /// Tells of each list.
+    #[must_use]
+    pub fn telling(self, teller: Option<ListingTeller>) -> Self {
+        Self { teller, ..self }
     }
 
     /// Asks for pages from the start, for servers whose streaming lists are not wanted.
@@ -318,6 +360,7 @@ impl<K: WatchedKind> Watch<K> {
     }
 
     async fn list_streaming(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
+        let begun = self.client.clock().now();
         let seconds = self.watch_seconds();
         let opening = WatchStream::<K>::open_list(&self.client, seconds, self.raw.clone());
         let listed = match excused(&self.pulse, opening).await {
@@ -329,6 +372,7 @@ impl<K: WatchedKind> Watch<K> {
         };
         match listed {
             Ok((mut stream, initial)) => {
+                self.tell_listed(&initial, begun, true);
                 let initial = initial.after(self.seen);
                 self.note_kept(&initial);
                 let batch = WatchBatch { events: vec![initial] };
@@ -345,11 +389,13 @@ impl<K: WatchedKind> Watch<K> {
     }
 
     async fn list_paged(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
+        let begun = self.client.clock().now();
         let listing = list::pages::<K>(&self.client, self.raw.now(), &self.pulse);
         let (event, version) = match excused(&self.pulse, listing).await {
             Ok(listed) => listed,
             Err(end) => return Round { end, delivered: false },
         };
+        self.tell_listed(&event, begun, false);
         let event = event.after(self.seen);
         self.note_kept(&event);
         let batch = WatchBatch { events: vec![event] };
@@ -364,6 +410,19 @@ impl<K: WatchedKind> Watch<K> {
         Round {
             end: End::Listed,
             delivered: false,
+        }
+    }
+
+    fn tell_listed(&self, list: &WatchEvent<K::Object>, begun: Moment, streaming: bool) {
+        if let (Some(teller), WatchEvent::Replace { objects, .. }) = (&self.teller, list) {
+            (teller.0)(Listing {
+                kind: K::NAME,
+                begun,
+                ended: self.client.clock().now(),
+                objects: objects.len(),
+                again: self.seen > ResourceVersion::new(0),
+                streaming,
+            });
         }
     }
 

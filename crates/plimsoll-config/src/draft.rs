@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::{
     ClientConnection, ConfigError, ElectionConfig, ExtenderConfig, FeatureGates, GoDuration, PluginArgs, ProfileConfig,
-    SchedulerConfig,
+    SchedulerConfig, TracingConfig,
 };
 
 /// A configuration as its file says it, defaults applied: with values that are still to be refused.
@@ -19,6 +19,7 @@ pub(crate) struct Draft {
     pub(crate) profiles: Vec<ProfileConfig>,
     pub(crate) extenders: Vec<ExtenderConfig>,
     pub(crate) delay_cache_until_active: bool,
+    pub(crate) tracing: TracingConfig,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,6 +75,7 @@ impl Draft {
             profiles: config.profiles.clone(),
             extenders: config.extenders.clone(),
             delay_cache_until_active: config.delay_cache_until_active,
+            tracing: config.tracing.clone(),
         }
     }
 
@@ -107,6 +109,7 @@ impl Draft {
             profiles: self.profiles,
             extenders: self.extenders,
             delay_cache_until_active: self.delay_cache_until_active,
+            tracing: self.tracing,
             feature_gates,
             ..SchedulerConfig::default()
         }

@@ -23,6 +23,7 @@ mod profile;
 mod scheduler;
 mod schema;
 mod suggest;
+mod tracing;
 mod validate;
 mod write;
 
@@ -57,3 +58,4 @@ pub use profile::{
 };
 pub use scheduler::{ClientConnection, DEFAULT_BIND_PODS_BURST, SchedulerConfig};
 pub use schema::schema;
+pub use tracing::TracingConfig;

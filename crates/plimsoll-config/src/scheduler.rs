@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::{ElectionConfig, ExtenderConfig, FeatureGates, ProfileConfig};
+use crate::{ElectionConfig, ExtenderConfig, FeatureGates, ProfileConfig, TracingConfig};
 
 /// How requests reach the API server, as kube-scheduler's `clientConnection` block.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,6 +56,8 @@ pub struct SchedulerConfig {
     pub extenders: Vec<ExtenderConfig>,
     /// Whether the cache is filled only by the leader.
     pub delay_cache_until_active: bool,
+    /// Where traces go.
+    pub tracing: TracingConfig,
     /// Which optional behaviour is on.
     pub feature_gates: FeatureGates,
     /// Upper bound of API writes of pods (bindings, conditions) in flight.
@@ -84,6 +86,7 @@ impl Default for SchedulerConfig {
             profiles: vec![ProfileConfig::default()],
             extenders: Vec::new(),
             delay_cache_until_active: false,
+            tracing: TracingConfig::default(),
             feature_gates: FeatureGates::default(),
             binding_workers: 64,
             bind_pods_qps: None,

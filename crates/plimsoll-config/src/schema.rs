@@ -102,7 +102,7 @@ fn defaulted(mut value: Value, default: Value) -> Value {
 
 fn top(kind: ConfigKind) -> Value {
     let (version, name) = kind.names();
-    let fields = [
+    let mut fields = vec![
         ("apiVersion", json!({"const": version})),
         ("kind", json!({"const": name})),
         ("parallelism", defaulted(within(1, i32::MAX.into()), 16.into())),
@@ -129,7 +129,32 @@ fn top(kind: ConfigKind) -> Value {
         ("extenders", list(&reference("Extender"))),
         ("delayCacheUntilActive", boolean(false)),
     ];
+    if kind == ConfigKind::Plimsoll {
+        fields.push(("tracing", tracing()));
+    }
     object(&fields, &["apiVersion", "kind"])
+}
+
+fn tracing() -> Value {
+    let fields = [
+        (
+            "endpoint",
+            told(
+                text(),
+                "The collector, host:port (gRPC without TLS) or a URL. Left out: what OTEL_EXPORTER_OTLP_ENDPOINT says, and \
+                 nothing is exported if that says nothing.",
+            ),
+        ),
+        (
+            "samplingRatePerMillion",
+            told(
+                within(0, 1_000_000),
+                "How many of a million pods are traced though nothing goes wrong with them. Left out: what \
+                 OTEL_TRACES_SAMPLER says.",
+            ),
+        ),
+    ];
+    told(object(&fields, &[]), "Where OpenTelemetry traces go.")
 }
 
 fn leader_election() -> Value {
@@ -209,7 +234,13 @@ fn profile(kind: ConfigKind) -> Value {
             ("max", defaulted(duration(), "10s".into())),
         ];
         let ratio = json!({"type": "number", "minimum": 0, "maximum": 1});
-        let tracing = [("samplingRatio", told(ratio, "Share of the pods whose way is traced."))];
+        let tracing = [(
+            "samplingRatio",
+            told(
+                ratio,
+                "Share of its pods that are traced though nothing goes wrong with them, in place of the rate for all profiles.",
+            ),
+        )];
         fields.extend([
             (
                 "backoff",

@@ -9,6 +9,7 @@ mod profiles;
 mod tests;
 
 use crate::draft::{Draft, DraftElection};
+use crate::tracing::MILLION;
 use crate::{ConfigKind, FeatureGates, FieldError, FieldErrors, GoDuration, PluginArgs, SchedulerConfig};
 
 pub(crate) use self::affinity::operator_name;
@@ -49,6 +50,14 @@ pub(crate) fn draft(draft: &Draft, kind: ConfigKind, gates: &FeatureGates) -> Ve
         errors.push(FieldError::invalid("podMaxBackoffSeconds", max, detail));
     }
     extenders::validate(draft, &mut errors);
+    let rate = draft.tracing.sampling_rate_per_million;
+    if let Some(rate) = rate.filter(|rate| !(0..=MILLION).contains(rate)) {
+        errors.push(FieldError::invalid(
+            "tracing.samplingRatePerMillion",
+            rate,
+            "sampling rate must be less than or equal to one million and not negative",
+        ));
+    }
     errors
 }
 

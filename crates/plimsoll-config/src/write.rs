@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::draft::Draft;
 use crate::{
     ConfigKind, ExtenderConfig, ExtenderTls, GoDuration, MatchRule, PluginArgs, PluginSet, PodDisruptionBudgetPolicy,
-    ProfileConfig, ProfileExtras, SchedulerConfig,
+    ProfileConfig, ProfileExtras, SchedulerConfig, TracingConfig,
 };
 
 pub(crate) use self::args::args as raw_args;
@@ -27,6 +27,16 @@ impl SchedulerConfig {
     /// share and unset looks at all nodes, so that the field stays away.
     pub fn to_yaml(&self, kind: ConfigKind) -> String {
         yaml::write(&self.to_value(kind))
+    }
+
+    /// The configuration as JSON: of kube-scheduler's kind, unless it says what only Plimsoll's own kind can.
+    pub fn to_json(&self) -> Value {
+        let own = |profile: &ProfileConfig| profile.extras != ProfileExtras::default();
+        self.to_value(if self.profiles.iter().any(own) {
+            ConfigKind::Plimsoll
+        } else {
+            ConfigKind::KubeScheduler
+        })
     }
 
     /// The tree of a file of either kind.
@@ -68,6 +78,9 @@ impl SchedulerConfig {
         );
         set(&mut file, "extenders", list(&draft.extenders, extender));
         set(&mut file, "delayCacheUntilActive", flag(draft.delay_cache_until_active));
+        if kind == ConfigKind::Plimsoll {
+            set(&mut file, "tracing", tracing(&draft.tracing));
+        }
         file
     }
 }
@@ -189,6 +202,17 @@ fn tls(tls: &ExtenderTls) -> Value {
         set(&mut value, field, given);
     }
     value
+}
+
+fn tracing(tracing: &TracingConfig) -> Option<Value> {
+    let mut value = json!({});
+    set(&mut value, "endpoint", tracing.endpoint.clone().map(Value::from));
+    set(
+        &mut value,
+        "samplingRatePerMillion",
+        tracing.sampling_rate_per_million.map(Value::from),
+    );
+    (*tracing != TracingConfig::default()).then_some(value)
 }
 
 fn extras(value: &mut Value, extras: &ProfileExtras) {

@@ -27,6 +27,7 @@ mod adopting;
 mod attempt;
 mod claiming;
 mod confirming;
+mod dump;
 mod extending;
 mod membership;
 mod permitting;
@@ -41,6 +42,8 @@ mod settling;
 mod standing;
 mod timing;
 mod trial;
+
+pub use self::dump::{NodeDump, Resources};
 
 /// One scheduling cycle at a time, and every claim; see the crate's docs.
 ///

@@ -1,4 +1,5 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use compact_str::CompactString;
@@ -129,6 +130,34 @@ impl Ledger {
         let entries = self.guests.get(node).into_iter().flatten();
         let entries = entries.filter_map(|uid| self.pods.get(uid));
         entries.filter_map(move |entry| entry.guest_below(priority))
+    }
+
+    /// Names of nodes that have an object or a pod that counts on them, in order: at most so many behind a name.
+    pub(crate) fn node_names_after(&self, after: Option<&str>, limit: usize) -> Vec<&CompactString> {
+        let behind = |name: &&CompactString| after.is_none_or(|after| name.as_str() > after);
+        let ghosts = self
+            .guests
+            .iter()
+            .filter(|(_, pods)| !pods.is_empty())
+            .map(|(name, _)| name);
+        let ghosts: BTreeSet<_> = ghosts
+            .filter(|name| !self.nodes.contains_key(*name))
+            .filter(behind)
+            .collect();
+        let bound = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let nodes = self
+            .nodes
+            .range::<str, _>((bound, Bound::Unbounded))
+            .map(|(name, _)| name);
+        let names: BTreeSet<_> = nodes.take(limit).chain(ghosts).collect();
+        names.into_iter().take(limit).collect()
+    }
+
+    /// The pods that count on a node, in the order in which they came.
+    pub(crate) fn guests(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
+        let entries = self.guests.get(node).into_iter().flatten();
+        let entries = entries.filter_map(|uid| self.pods.get(uid));
+        entries.filter_map(|entry| entry.pod.as_ref().or(entry.hold.as_ref().map(|hold| &hold.pod)))
     }
 
     /// Every disruption budget, by namespace and name.

@@ -36,7 +36,7 @@ mod waits;
 
 pub use claim::{Claim, ClaimId, ClaimInput, ClaimState, Ending, ReadResult};
 pub use diagnosis::{Diagnosis, Failure, FailureReason};
-pub use engine::{CacheSize, Engine};
+pub use engine::{CacheSize, Engine, NodeDump, Resources};
 pub use notice::Notice;
 pub use outcome::{DropReason, Outcome, Placement, Step};
 pub use plimsoll_framework::Nomination;

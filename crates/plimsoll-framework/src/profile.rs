@@ -32,6 +32,8 @@ pub struct Profile {
     pub backoff: Option<ProfileBackoff>,
     /// Share of the nodes that is looked for, in percent; 0 is kube-scheduler's adaptive share, none means all nodes.
     pub percentage_of_nodes_to_score: Option<i32>,
+    /// Share of its pods that are traced though nothing goes wrong with them, 0 to 1, if the profile says one.
+    pub trace_sampling_ratio: Option<f64>,
     /// Default plugins that are not there yet.
     pub not_there_yet: Vec<String>,
     /// Orders the active queue.
@@ -189,6 +191,7 @@ impl Profile {
             match_rules: config.extras.match_rules.clone(),
             backoff: config.extras.backoff,
             percentage_of_nodes_to_score: config.percentage_of_nodes_to_score,
+            trace_sampling_ratio: config.extras.trace_sampling_ratio,
             not_there_yet: not_there_yet(config, registry),
             queue_sort,
             events: events(&lists, &made),

@@ -35,6 +35,7 @@ mod selector;
 mod spread;
 mod taint;
 mod timestamp;
+mod trace_parent;
 mod uid;
 mod volume;
 mod workload_selector;
@@ -74,6 +75,7 @@ pub use selector::{LabelRequirement, LabelSelector, NodeSelectorTerm, Operator, 
 pub use spread::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
 pub use timestamp::Timestamp;
+pub use trace_parent::{TRACE_PARENT_ANNOTATIONS, TraceParent};
 pub use uid::{ObjectName, Uid};
 pub use volume::{InTreeVolume, VolumeKind};
 pub use workload_selector::{WorkloadKind, WorkloadSelector};

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use crate::decode::or_default;
 use crate::{
     Affinity, HostPort, Labels, LazyFootprint, ObjectName, Raw, ResourceList, ResourceVersion, Timestamp, Toleration,
-    TopologySpreadConstraint, Uid, VolumeKind,
+    TopologySpreadConstraint, TraceParent, Uid, VolumeKind,
 };
 
 /// The scheduler that a pod without `schedulerName` wants.
@@ -23,6 +23,8 @@ pub struct Pod {
     pub generation: i64,
     /// Its labels.
     pub labels: Labels,
+    /// The span below which its creator wants what happens to it to be seen.
+    pub trace_parent: Option<Box<TraceParent>>,
     /// When it was created.
     pub creation_timestamp: Option<Timestamp>,
     /// Set once it is to be deleted.
@@ -47,6 +49,7 @@ impl PartialEq for Pod {
             resource_version,
             generation,
             labels,
+            trace_parent,
             creation_timestamp,
             deletion_timestamp,
             controller,
@@ -60,6 +63,7 @@ impl PartialEq for Pod {
             && *name == other.name
             && *generation == other.generation
             && *labels == other.labels
+            && *trace_parent == other.trace_parent
             && *creation_timestamp == other.creation_timestamp
             && *deletion_timestamp == other.deletion_timestamp
             && *controller == other.controller

@@ -35,6 +35,7 @@ pub fn pod(name: &str) -> PodBuilder {
             resource_version: ResourceVersion::new(1),
             generation: 1,
             labels: Labels::new(),
+            trace_parent: None,
             creation_timestamp: None,
             deletion_timestamp: None,
             controller: None,

@@ -29,6 +29,7 @@ mod plugin_sets;
 mod queue;
 mod record;
 mod records;
+mod stays;
 mod worth;
 
 pub use account::Account;
@@ -39,4 +40,5 @@ pub use history::Move;
 pub use metrics::{HintError, QueueMetrics, Wakeups};
 pub use outcome::{Outcome, PoppedPod, QueueError, SET_ASIDE_MESSAGE};
 pub use place::{Counts, Place};
-pub use queue::{Release, SchedulingQueue};
+pub use queue::{EndedLife, QueuePage, QueuedPod, Release, SchedulingQueue};
+pub use stays::{Stay, Stays};

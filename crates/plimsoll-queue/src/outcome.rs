@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use plimsoll_model::{Moment, ObjectName, Pod, Seq};
 
-use crate::Place;
+use crate::{Place, Stays};
 
 /// A pod handed out to be tried.
 #[derive(Debug, Clone)]
@@ -19,6 +19,9 @@ pub struct PoppedPod {
     pub flushed: bool,
     /// When the queue first heard of the pod.
     pub added: Moment,
+    /// Where it has waited since its last attempt; nothing unless [`SchedulingQueue::keep_stays`](crate::SchedulingQueue::keep_stays)
+    /// was told to.
+    pub stays: Stays,
 }
 
 /// How an attempt ended. Every popped pod is settled once on every path, panics included.

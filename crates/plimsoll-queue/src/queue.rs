@@ -18,6 +18,7 @@ use crate::metrics::{IncomingQueue, Tally};
 use crate::plugin_sets::{PluginSet, PluginSets};
 use crate::record::State;
 use crate::records::{Records, Slot};
+use crate::stays::Journal;
 use crate::worth::Worth;
 use crate::{Counts, Outcome, Place, PoppedPod, QueueConfig, QueueError, QueueMetrics, backoff};
 
@@ -27,17 +28,21 @@ mod changes;
 #[cfg(test)]
 mod fixture;
 mod holding;
+mod listing;
 mod membership;
 mod moves;
 #[cfg(test)]
 mod properties;
 mod reconfigure;
 mod retrying;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod waking;
 
 pub use self::holding::Release;
+pub use self::listing::{QueuePage, QueuedPod};
+pub use self::telling::EndedLife;
 
 /// So many pods at most are moved by one call, which takes some milliseconds: when an event, or the end of a time, concerns
 /// more than that, [`SchedulingQueue::next_deadline`] says that there is more to do at once, and what comes meanwhile does
@@ -102,6 +107,8 @@ pub struct SchedulingQueue {
     retries: Retries,
     log: EventLog,
     history: History,
+    journal: Journal,
+    ended: Vec<EndedLife>,
     portion: usize,
     plugin_sets: PluginSets,
     counts: Counts,
@@ -134,6 +141,8 @@ impl SchedulingQueue {
             retries: Retries::default(),
             log: EventLog::default(),
             history: History::default(),
+            journal: Journal::default(),
+            ended: Vec::new(),
             portion: PORTION,
             plugin_sets: PluginSets::new(),
             counts: Counts::default(),
@@ -212,6 +221,7 @@ impl SchedulingQueue {
             initial_attempt: record.initial_attempt,
             flushed: record.flushed,
             added: record.added,
+            stays: self.journal.take(record.arrival),
         }
     }
 

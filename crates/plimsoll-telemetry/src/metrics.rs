@@ -25,6 +25,7 @@ use crate::registrar::{Registrar, alpha, plain};
 use crate::resignation_metrics::ResignationMetrics;
 use crate::rest_client_metrics::RestClientMetrics;
 use crate::text::{self, Format};
+use crate::trace_metrics::TraceMetrics;
 use crate::vector::Vector;
 use crate::volume_metrics::VolumeMetrics;
 
@@ -54,6 +55,7 @@ pub struct Metrics {
     dropped_events: Counter,
     config: ConfigMetrics,
     hand_over: HandOverMetrics,
+    traces: TraceMetrics,
 }
 
 impl std::fmt::Debug for Metrics {
@@ -148,6 +150,7 @@ impl Metrics {
             ),
             config: ConfigMetrics::new(registrar),
             hand_over: HandOverMetrics::new(registrar),
+            traces: TraceMetrics::new(registrar),
         }
     }
 
@@ -218,6 +221,11 @@ impl Metrics {
     /// What is told of leader election.
     pub fn election(&self) -> &ElectionMetrics {
         &self.election
+    }
+
+    /// What is told of spans that got out or were lost.
+    pub fn traces(&self) -> &TraceMetrics {
+        &self.traces
     }
 
     /// What is told of taking the lead over.

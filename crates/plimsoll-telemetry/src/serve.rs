@@ -1,29 +1,56 @@
 //! The HTTPS server of a scheduler process.
 
+mod chain;
+mod guard;
+
+#[cfg(test)]
+mod tests;
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use futures::future::{Either, select};
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::health::{Check, answer};
-use crate::{Document, Metrics, StateSource, TlsError, TlsIdentity};
-use scrape::Scrape;
-
-mod scrape;
+use self::chain::{Chain, Peer};
+pub use self::guard::Guard;
+use crate::tls::Tls;
+use crate::{Endpoints, TlsError, TlsOptions};
 
 /// A peer that does not finish its handshake in this time is let go.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// A peer that does not say what it wants in this time is let go, as in kube-scheduler.
+const HEADERS: Duration = Duration::from_secs(32);
+/// Requests under way have this long to end when the server does.
+const GRACE: Duration = Duration::from_secs(5);
+/// How many requests one connection may have at once, unless said otherwise, as in kube-scheduler.
+const STREAMS: u32 = 100;
+/// Connections that wait to be taken up.
+const BACKLOG: u32 = 1024;
+
+/// Where and how to serve.
+#[derive(Debug, Clone)]
+pub struct ServingOptions {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// How TLS is spoken.
+    pub tls: TlsOptions,
+    /// `--http2-max-streams-per-connection`; 0 leaves it to the server.
+    pub http2_max_streams: u32,
+    /// `--permit-port-sharing`: others may listen there too.
+    pub port_sharing: bool,
+}
 
 /// Why the server does not start.
 #[derive(Debug, thiserror::Error)]
@@ -54,183 +81,146 @@ impl Serving {
         self.address
     }
 
-    /// Waits until every connection has ended, after the token was cancelled.
-    pub async fn ended(&self) {
-        self.tasks.close();
-        self.tasks.wait().await;
+    /// Waits until every connection has ended, after the token was cancelled: a few seconds at most.
+    pub fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
+        let tasks = self.tasks.clone();
+        async move {
+            tasks.close();
+            tasks.wait().await;
+        }
     }
 }
 
-/// What is served.
-#[derive(Clone)]
-pub struct Endpoints {
-    /// Who is asked.
-    pub state: Arc<dyn StateSource>,
-    /// What `/metrics` shows.
-    pub metrics: Arc<Metrics>,
-    /// Whether `/debug/…` is there: kube-scheduler has it only where profiling is enabled.
-    pub debug: bool,
-}
-
-/// Serves `/healthz`, `/livez`, `/readyz`, `/metrics` with `/slis` and `/resources` below it, `/debug/explain`, `/debug/audit` and `/debug/waiting-pods` over TLS until `stop` is cancelled.
+/// Serves the endpoints to those whom the guard lets through, over TLS, until `stop` is cancelled.
+///
+/// # Errors
+/// When there is no certificate, or the address cannot be listened on.
 pub async fn serve(
-    address: SocketAddr,
-    identity: &TlsIdentity,
+    options: ServingOptions,
+    guard: Arc<Guard>,
     endpoints: Endpoints,
     stop: CancellationToken,
 ) -> Result<Serving, ServeError> {
-    let acceptor = TlsAcceptor::from(identity.server_config()?);
-    let listener = TcpListener::bind(address)
-        .await
-        .map_err(|source| ServeError::Listen { address, source })?;
-    let address = listener
-        .local_addr()
-        .map_err(|source| ServeError::Listen { address, source })?;
+    let address = options.address;
+    let failed = |source| ServeError::Listen { address, source };
+    let http2 = options.tls.http2;
+    let server = Server {
+        tls: Arc::new(Tls::new(options.tls)?),
+        chain: Arc::new(Chain::new(Arc::clone(&guard), endpoints)),
+        http2,
+        streams: Some(options.http2_max_streams)
+            .filter(|streams| *streams > 0)
+            .unwrap_or(STREAMS),
+        connections: TaskTracker::new(),
+        stop,
+        cut: CancellationToken::new(),
+    };
+    let listener = listen(address, options.port_sharing).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
     let tasks = TaskTracker::new();
-    tasks.spawn(accept(listener, acceptor, endpoints, tasks.clone(), stop));
+    let stop = server.stop.clone();
+    tasks.spawn(async move { guard.follow(&stop).await });
+    tasks.spawn(server.accept(listener));
     Ok(Serving { address, tasks })
 }
 
-async fn accept(
-    listener: TcpListener,
-    acceptor: TlsAcceptor,
-    endpoints: Endpoints,
-    tasks: TaskTracker,
+fn listen(address: SocketAddr, port_sharing: bool) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // As Go and tokio do unasked: `--permit-address-sharing` has nothing to add.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    #[cfg(unix)]
+    socket.set_reuseport(port_sharing)?;
+    #[cfg(not(unix))]
+    let _ = port_sharing;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+#[derive(Clone)]
+struct Server {
+    tls: Arc<Tls>,
+    chain: Arc<Chain>,
+    http2: bool,
+    streams: u32,
+    connections: TaskTracker,
+    /// No more connections, and those that there are end with what they are at.
     stop: CancellationToken,
-) {
-    while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
-        let Ok((stream, _)) = accepted else {
-            // Out of file descriptors, most likely; give others time to close theirs.
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            continue;
-        };
-        let acceptor = acceptor.clone();
-        let endpoints = endpoints.clone();
-        let stop = stop.clone();
-        tasks.spawn(async move {
-            let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else {
-                return;
+    /// Whatever they are at, they end.
+    cut: CancellationToken,
+}
+
+impl Server {
+    async fn accept(self, listener: TcpListener) {
+        while let Some(accepted) = self.stop.run_until_cancelled(listener.accept()).await {
+            let Ok((stream, peer)) = accepted else {
+                // Out of file descriptors, most likely; give others time to close theirs.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
             };
-            let service = TowerToHyperService::new(tower::service_fn(move |request| {
-                let endpoints = endpoints.clone();
-                async move { Ok::<_, Infallible>(endpoints.answer(request).await) }
-            }));
-            let builder = Builder::new(TokioExecutor::new());
-            let connection = builder.serve_connection(TokioIo::new(stream), service);
-            // A connection that breaks is its peer's business.
-            let _ = stop.run_until_cancelled(connection).await;
+            let connection = self.clone();
+            self.connections.spawn(async move {
+                let cut = connection.cut.clone();
+                cut.run_until_cancelled(connection.handle(stream, peer)).await;
+            });
+        }
+        drop(listener);
+        tracing::info!("[graceful-termination] secure server has stopped listening");
+        self.connections.close();
+        if tokio::time::timeout(GRACE, self.connections.wait()).await.is_err() {
+            self.cut.cancel();
+            self.connections.wait().await;
+        }
+        tracing::info!("[graceful-termination] secure server is exiting");
+    }
+
+    async fn handle(self, stream: TcpStream, peer: SocketAddr) {
+        let local = stream.local_addr().ok().map(|address| address.ip());
+        let config = self.tls.config(local).await;
+        let handshake = TlsAcceptor::from(config).accept(stream);
+        let Some(Ok(Ok(stream))) = self
+            .stop
+            .run_until_cancelled(tokio::time::timeout(HANDSHAKE, handshake))
+            .await
+        else {
+            return;
+        };
+        self.chain.refresh().await;
+        self.speak(stream, peer).await;
+    }
+
+    async fn speak(self, stream: TlsStream<TcpStream>, peer: SocketAddr) {
+        let certificates = stream.get_ref().1.peer_certificates();
+        let peer = Arc::new(Peer {
+            address: peer,
+            certificates: certificates.map(<[_]>::to_vec).unwrap_or_default(),
         });
-    }
-    tracing::info!("[graceful-termination] secure server has stopped listening");
-}
-
-impl Endpoints {
-    fn health_of(&self, query: &str, endpoint: &'static str, checks: &[Check]) -> Response<Full<Bytes>> {
-        self.metrics.health().checked(endpoint, checks);
-        health(query, endpoint, checks)
-    }
-
-    async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>> {
-        let (method, path, headers) = (request.method(), request.uri().path(), request.headers());
-        if let Some(scrape) = Scrape::asked(method, path, headers) {
-            return self.scraped(scrape).await;
+        let chain = self.chain;
+        let service = TowerToHyperService::new(tower::service_fn(move |request: http::Request<Incoming>| {
+            let (chain, peer) = (Arc::clone(&chain), Arc::clone(&peer));
+            async move { Ok::<_, Infallible>(chain.answer(&peer, request).await) }
+        }));
+        let mut builder = Builder::new(TokioExecutor::new());
+        if !self.http2 {
+            builder = builder.http1_only();
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "405 method not allowed\n".to_owned());
-        }
-        let query = request.uri().query().unwrap_or_default();
-        match request.uri().path() {
-            "/healthz" => self.health_of(query, "healthz", &self.state.healthz().await),
-            "/livez" => self.health_of(query, "livez", &[Check::new("ping", Ok(()))]),
-            "/readyz" => self.health_of(query, "readyz", &self.state.readyz().await),
-            "/debug/explain" => document(self.state.explain(asked_pod(query).as_deref()).await),
-            "/debug/audit" if self.debug => debugged(self.state.audit().await),
-            "/debug/waiting-pods" if self.debug => debugged(self.state.waiting_pods().await),
-            path => {
-                let single = path.strip_prefix("/healthz/").map(|name| (name, self.state.healthz()));
-                let single = single.or_else(|| path.strip_prefix("/readyz/").map(|name| (name, self.state.readyz())));
-                let Some((name, checks)) = single else {
-                    return not_found();
-                };
-                checks
-                    .await
-                    .into_iter()
-                    .find(|check| check.name == name)
-                    .map_or_else(not_found, one_check)
-            }
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADERS);
+        let streams = self.streams;
+        builder.http2().timer(TokioTimer::new()).max_concurrent_streams(streams);
+        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
+        // A connection that breaks is its peer's business.
+        let stopping = {
+            let stop = pin!(self.stop.cancelled());
+            matches!(select(connection.as_mut(), stop).await, Either::Right(_))
+        };
+        if stopping {
+            connection.as_mut().graceful_shutdown();
+            let _ = connection.await;
         }
     }
 }
-
-fn health(query: &str, endpoint: &str, checks: &[Check]) -> Response<Full<Bytes>> {
-    let mut verbose = false;
-    let mut excluded = Vec::new();
-    for pair in query.split('&') {
-        match pair.split_once('=').unwrap_or((pair, "")) {
-            ("verbose", _) => verbose = true,
-            ("exclude", name) => excluded.push(name.to_owned()),
-            _ => {}
-        }
-    }
-    let (well, body) = answer(endpoint, checks, verbose, &excluded);
-    text(
-        if well {
-            StatusCode::OK
-        } else {
-            StatusCode::INTERNAL_SERVER_ERROR
-        },
-        body,
-    )
-}
-
-fn one_check(check: Check) -> Response<Full<Bytes>> {
-    match check.result {
-        Ok(()) => text(StatusCode::OK, "ok".to_owned()),
-        Err(error) => text(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            format!("internal server error: {error}\n"),
-        ),
-    }
-}
-
-fn debugged(answer: Result<String, String>) -> Response<Full<Bytes>> {
-    match answer {
-        Ok(shown) => text(StatusCode::OK, shown),
-        Err(reason) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
-    }
-}
-
-/// The value of `pod`; a slash in it may be written as `%2F`.
-fn asked_pod(query: &str) -> Option<String> {
-    let pod = query.split('&').find_map(|pair| pair.strip_prefix("pod="))?;
-    Some(pod.replace("%2F", "/").replace("%2f", "/"))
-}
-
-fn document(document: Document) -> Response<Full<Bytes>> {
-    let mut response = text(document.status, document.json);
-    let kind = header::HeaderValue::from_static("application/json");
-    response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    response
-}
-
-fn not_found() -> Response<Full<Bytes>> {
-    text(StatusCode::NOT_FOUND, "404 page not found\n".to_owned())
-}
-
-fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        header::HeaderValue::from_static("text/plain; charset=utf-8"),
-    );
-    headers.insert(
-        header::CACHE_CONTROL,
-        header::HeaderValue::from_static("no-cache, private"),
-    );
-    response
-}
-
-#[cfg(test)]
-mod tests;

@@ -1,30 +1,35 @@
 //! kube-scheduler's command line: the same flags, read by the same rules.
 
+mod authentication;
+mod authorization;
 mod config;
 mod given;
 mod logs;
 mod metrics;
-mod upstream;
+mod serving;
+mod tls;
 mod versions;
 
 #[cfg(test)]
 mod tests;
 
 use std::ffi::{OsStr, OsString};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser};
-use plimsoll_actors::http_server::Listen;
 use plimsoll_client::Access;
 use plimsoll_config::{DEFAULT_BIND_PODS_BURST, ElectionConfig, FeatureGateError, FeatureGates, parse_go_duration};
-use plimsoll_telemetry::TlsIdentity;
+use plimsoll_telemetry::PathError;
 
+use self::authentication::AuthenticationFlags;
+use self::authorization::AuthorizationFlags;
 pub use self::given::GivenFlags;
 use self::logs::LogFlags;
 use self::metrics::MetricsFlags;
+use self::serving::ServingFlags;
+use self::tls::TlsFlags;
 use self::versions::VersionFlags;
 use crate::Options;
 use crate::version;
@@ -49,9 +54,6 @@ pub enum FlagError {
         /// What it was given.
         arguments: Vec<String>,
     },
-    /// A flag of kube-scheduler that is missing here.
-    #[error("--{0} is a flag of kube-scheduler that this version of Plimsoll does not have yet; leave it out")]
-    NotYet(String),
     /// A port that is none; kube-scheduler's texts, of which the one for large numbers says what is not so.
     #[error("--secure-port {port} must be between {range}")]
     SecurePort {
@@ -69,6 +71,9 @@ pub enum FlagError {
     /// A Policy beside a configuration file, which would have to be put together.
     #[error("--{0} cannot be used with --config; turn the Policy into a configuration with `plimsoll config convert`")]
     PolicyWithConfig(&'static str),
+    /// A path that cannot be always allowed.
+    #[error(transparent)]
+    AlwaysAllowPath(#[from] PathError),
     /// Anything else, worded for people.
     #[error("{0}")]
     Usage(String),
@@ -109,6 +114,12 @@ struct Flags {
     serving: ServingFlags,
     #[command(flatten)]
     metrics: MetricsFlags,
+    #[command(flatten)]
+    tls: TlsFlags,
+    #[command(flatten)]
+    authentication: AuthenticationFlags,
+    #[command(flatten)]
+    authorization: AuthorizationFlags,
 
     /// DEPRECATED: requests per second to the API server, zero or less for no limit; without effect beside --config
     #[arg(long, value_name = "QPS", default_value_t = 50.0, allow_negative_numbers = true)]
@@ -211,34 +222,6 @@ struct ElectionFlags {
     leader_elect_resource_namespace: String,
 }
 
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Health and metrics")]
-struct ServingFlags {
-    /// Address to serve HTTPS on
-    #[arg(long, value_name = "IP", default_value_t = IpAddr::V4(Ipv4Addr::UNSPECIFIED))]
-    bind_address: IpAddr,
-    /// Port to serve HTTPS on; 0 for not at all
-    #[arg(long, value_name = "PORT", default_value_t = 10259, allow_negative_numbers = true)]
-    secure_port: i64,
-    /// Plimsoll's own: host under which other machines reach this replica. While it leads it writes that and the port into the
-    /// annotation plimsoll.dev/leader-address of the Lease, which `plimsoll explain` follows. By default --bind-address, unless
-    /// that means every address
-    #[arg(
-        long,
-        value_name = "HOST",
-        default_value = "",
-        env = "POD_IP",
-        hide_env_values = true
-    )]
-    advertise_address: String,
-    /// Certificate for HTTPS; made in memory when there is none
-    #[arg(long, value_name = "FILE", default_value = "")]
-    tls_cert_file: String,
-    /// Private key of --tls-cert-file
-    #[arg(long, value_name = "FILE", default_value = "")]
-    tls_private_key_file: String,
-}
-
 /// Several faults in one text, as kube-scheduler puts them together; none when there is no fault.
 fn aggregate(faults: Vec<String>) -> Option<String> {
     match &faults[..] {
@@ -260,7 +243,7 @@ fn parse_go_bool(text: &str) -> Result<bool, String> {
 /// Reads the arguments after the program's name.
 ///
 /// # Errors
-/// When a flag is unknown, not there yet, or has a value that it cannot have.
+/// When a flag is unknown, or has a value that it cannot have.
 pub fn parse(program: &str, arguments: impl IntoIterator<Item = OsString>) -> Result<Request, FlagError> {
     let arguments = with_dashes(arguments);
     let command = Flags::command().name("plimsoll").bin_name(program.to_owned());
@@ -307,14 +290,6 @@ fn with_dashes(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
 }
 
 fn explain(error: &clap::Error) -> FlagError {
-    if error.kind() == ErrorKind::UnknownArgument
-        && let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg)
-    {
-        let name = flag.trim_start_matches('-');
-        if upstream::is_not_there_yet(name) {
-            return FlagError::NotYet(name.to_owned());
-        }
-    }
     let text = error.to_string();
     FlagError::Usage(text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned())
 }
@@ -357,7 +332,7 @@ impl Flags {
             config,
             source,
             write_config_to: given(self.write_config_to).map(PathBuf::from),
-            listen: self.serving.listen()?,
+            serving: self.serving.read(self.tls, self.authentication, self.authorization)?,
             metrics: self.metrics.policy()?,
             logging,
             flags,
@@ -379,31 +354,5 @@ impl ElectionFlags {
             resource_name: self.leader_elect_resource_name.clone(),
             resource_namespace: self.leader_elect_resource_namespace.clone(),
         }
-    }
-}
-
-impl ServingFlags {
-    fn listen(self) -> Result<Option<Listen>, FlagError> {
-        let port = u16::try_from(self.secure_port).map_err(|_| FlagError::SecurePort {
-            port: self.secure_port,
-            range: match self.secure_port {
-                ..0 => "0 and 65535, inclusive. 0 for turning off secure port",
-                _ => "1 and 65535, inclusive. It cannot be turned off with 0",
-            },
-        })?;
-        let tls = match (given(self.tls_cert_file), given(self.tls_private_key_file)) {
-            (None, None) => TlsIdentity::SelfSigned,
-            (Some(certificate), Some(key)) => TlsIdentity::Files {
-                certificate: certificate.into(),
-                key: key.into(),
-            },
-            _ => return Err(FlagError::CertificateWithoutKey),
-        };
-        let listen = Listen {
-            address: SocketAddr::new(self.bind_address, port),
-            tls,
-            advertised: given(self.advertise_address),
-        };
-        Ok(Some(listen).filter(|_| port != 0))
     }
 }

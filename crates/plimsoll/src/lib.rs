@@ -23,6 +23,7 @@ pub mod config_source;
 pub mod flags;
 pub mod logging;
 mod scheduler;
+pub mod serving;
 pub mod version;
 
 pub use plimsoll_actors::effects::PerformEffect;

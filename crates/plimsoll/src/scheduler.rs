@@ -9,6 +9,7 @@ mod reload;
 mod restart;
 mod signals;
 mod test_panic;
+mod tracing_setup;
 mod watchdog;
 
 use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
@@ -18,7 +19,6 @@ use std::sync::Arc;
 
 use futures::future::{Either, select};
 use plimsoll_actors::effects::Effects;
-use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
@@ -28,7 +28,7 @@ use plimsoll_config::{
 };
 use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
 use plimsoll_telemetry::logs::V2;
-use plimsoll_telemetry::{Build, BuildMetrics, Metrics, MetricsPolicy};
+use plimsoll_telemetry::{About, Build, BuildMetrics, Metrics, MetricsPolicy, ServingOptions};
 use ractor::SpawnErr;
 
 pub use self::builder::SchedulerBuilder;
@@ -36,11 +36,13 @@ use self::config_file::ConfigFile;
 use self::identity::Identity;
 use self::loading::Loader;
 use self::reload::Reloads;
-use self::signals::Signals;
+use self::signals::{Signal, Signals};
+use self::tracing_setup::Traces;
 use self::watchdog::Watchdog;
 use crate::config_source::{ConfigOptions, ConfigSourceError, LoadedConfig, lower};
 use crate::flags::GivenFlags;
 use crate::logging::{self, Logging};
+use crate::serving::{Serving, ServingError};
 use crate::version;
 
 /// What the command line says.
@@ -55,13 +57,13 @@ pub struct Options {
     pub source: ConfigOptions,
     /// Where to write the configuration, and nothing more is done.
     pub write_config_to: Option<PathBuf>,
-    /// Where to serve health and metrics, if at all.
-    pub listen: Option<Listen>,
+    /// Where, how and to whom to serve health and metrics, if at all.
+    pub serving: Option<Serving>,
     /// What metrics do not show.
     pub metrics: MetricsPolicy,
     /// What is logged; see [`crate::logging::install`].
     pub logging: Logging,
-    /// The flags themselves, for the log.
+    /// The flags themselves, for the log and for whoever asks.
     pub flags: GivenFlags,
     /// Stands for the host's name.
     pub host: Option<String>,
@@ -83,7 +85,7 @@ impl Options {
             config,
             source: ConfigOptions::default(),
             write_config_to: None,
-            listen: None,
+            serving: None,
             metrics: MetricsPolicy::default(),
             logging: Logging::default(),
             flags: GivenFlags::default(),
@@ -128,12 +130,18 @@ pub enum RunError {
     /// There is no profile.
     #[error("{}", ProfilesError::None)]
     NoProfile,
+    /// Traces are wanted, and cannot be sent as it is said.
+    #[error("couldn't set up tracing: {0}")]
+    Tracing(String),
     /// No signals can be received.
     #[error("cannot listen for signals")]
     Signals(#[source] std::io::Error),
     /// The thread that watches the others does not start.
     #[error("cannot start the watchdog")]
     Watchdog(#[source] std::io::Error),
+    /// Nothing can be served as asked for.
+    #[error(transparent)]
+    Serving(#[from] ServingError),
     /// An actor did not start: most often, the port is taken.
     #[error("cannot start: {0}")]
     Start(String),
@@ -183,12 +191,17 @@ impl Scheduler {
             mut replica,
             reloads,
             leader_elect,
+            traces,
         }) = Box::pin(self.start(options)).await?
         else {
             return Ok(());
         };
         let watchdog = Watchdog::start(replica.lifeline(), watchdog::end_process).map_err(RunError::Watchdog)?;
-        match beside(reloads, until_ended(&mut replica, &mut signals)).await {
+        let exit = beside(reloads, until_ended(&mut replica, &mut signals)).await;
+        if let Some(traces) = traces {
+            traces.finish().await;
+        }
+        match exit {
             Exit::Terminated if leader_elect => Ok(()),
             Exit::Terminated => Err(RunError::WithoutElection),
             Exit::Failed(why) => {
@@ -208,6 +221,7 @@ impl Scheduler {
         let Some(Started {
             replica: mut running,
             reloads,
+            traces,
             ..
         }) = Box::pin(self.start(options)).await?
         else {
@@ -220,7 +234,11 @@ impl Scheduler {
             running.shutdown();
             running.ended().await
         };
-        match beside(reloads, ending).await {
+        let exit = beside(reloads, ending).await;
+        if let Some(traces) = traces {
+            traces.finish().await;
+        }
+        match exit {
             Exit::Terminated => Ok(()),
             Exit::Failed(why) => Err(RunError::Failed(why)),
         }
@@ -298,6 +316,21 @@ impl Scheduler {
         describe_build(metrics.build(), &config.feature_gates);
         let connections = connect(&access, connection, election, Arc::new(clock)).await?;
         let connections = connections.measured_by(metrics.rest_client());
+        let traces = Traces::start(&config.tracing, (&lease, &host), &metrics)?;
+        let listen = match options.serving {
+            Some(serving) => {
+                let serving = Serving {
+                    options: on_all_families(serving.options),
+                    ..serving
+                };
+                Some(
+                    serving
+                        .listen(about(&config, options.flags, clock), Arc::new(clock))
+                        .await?,
+                )
+            }
+            None => None,
+        };
         let leader_elect = election.leader_elect;
         let started_with = config.clone();
         let replica = Replica {
@@ -308,11 +341,12 @@ impl Scheduler {
             effects,
             permits,
             connections,
-            advertised: options.listen.as_ref().and_then(Listen::url),
-            listen: options.listen.map(on_all_families),
+            advertised: listen.as_ref().and_then(Listen::url),
+            listen,
             seed,
             clock: Arc::new(clock),
             metrics: Arc::clone(&metrics),
+            traces: traces.as_ref().map(|traces| (traces.sink.clone(), traces.ratio)),
             tap: None,
         };
         let replica = replica.start().await.map_err(|error| RunError::Start(reason(error)))?;
@@ -334,6 +368,7 @@ impl Scheduler {
             replica,
             reloads,
             leader_elect,
+            traces,
         }))
     }
 }
@@ -350,6 +385,7 @@ struct Started {
     /// Takes changes of the configuration file over, if there is one.
     reloads: Option<Reloads>,
     leader_elect: bool,
+    traces: Option<Traces>,
 }
 
 /// Takes reloads over until something else is done.
@@ -410,13 +446,30 @@ impl std::fmt::Debug for Scheduler {
 }
 
 /// `0.0.0.0` means every address of the host, IPv6 ones included, as it does in Go.
-fn on_all_families(mut listen: Listen) -> Listen {
+fn on_all_families(mut options: ServingOptions) -> ServingOptions {
     let every = Ipv6Addr::UNSPECIFIED;
     // A host without IPv6 refuses the probe.
-    if listen.address.ip().is_unspecified() && UdpSocket::bind((every, 0)).is_ok() {
-        listen.address = SocketAddr::new(every.into(), listen.address.port());
+    if options.address.ip().is_unspecified() && UdpSocket::bind((every, 0)).is_ok() {
+        options.address = SocketAddr::new(every.into(), options.address.port());
     }
-    listen
+    options
+}
+
+/// What the process says of itself.
+fn about(config: &SchedulerConfig, flags: GivenFlags, clock: SystemClock) -> About {
+    let gates = &config.feature_gates;
+    About {
+        component: "kube-scheduler",
+        version: version::VERSION.trim_start_matches('v').to_owned(),
+        built_with: concat!("none; Rust ", env!("CARGO_PKG_RUST_VERSION"), " or later").to_owned(),
+        emulation_version: version::KUBE_SCHEDULER.to_owned(),
+        started: clock.wall(),
+        began: tokio::time::Instant::now(),
+        flags: gates
+            .enabled(Gate::ComponentFlagz)
+            .then(|| flags.values.into_iter().collect()),
+        statusz: gates.enabled(Gate::ComponentStatusz),
+    }
 }
 
 /// What went wrong in an actor that did not start, without the words of the actors above it.
@@ -431,16 +484,20 @@ fn reason(error: SpawnErr) -> String {
 }
 
 async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exit {
-    if let Either::Left((exit, _)) = select(pin!(running.ended()), pin!(signals.next())).await {
-        return exit;
-    }
-    running.shutdown();
-    match select(pin!(running.ended()), pin!(signals.next())).await {
-        Either::Left((exit, _)) => exit,
-        Either::Right(_) => {
-            tracing::error!("A second signal: ending at once");
-            logging::flush();
-            std::process::exit(1)
+    let mut asked_to_end = false;
+    loop {
+        let signal = match select(pin!(running.ended()), pin!(signals.next())).await {
+            Either::Left((exit, _)) => return exit,
+            Either::Right((signal, _)) => signal,
+        };
+        match signal {
+            Signal::Debug => running.dump(),
+            Signal::End if std::mem::replace(&mut asked_to_end, true) => {
+                tracing::error!("A second signal: ending at once");
+                logging::flush();
+                std::process::exit(1)
+            }
+            Signal::End => running.shutdown(),
         }
     }
 }

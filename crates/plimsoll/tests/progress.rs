@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use plimsoll_apiserver::{ApiServer, Config, Resource, Serving, Tls, resource};
+use plimsoll_apiserver::review::User;
+use plimsoll_apiserver::{ApiServer, Config, Resource, Serving, Tls, Tokens, resource};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -15,6 +16,8 @@ use tokio::time::Instant;
 /// Longest that anything expected may take; machines of tests are busy.
 const PATIENCE: Duration = Duration::from_secs(90);
 const LABEL: &str = "test/poison";
+/// Of the one user that the API server knows, who may see why a check fails.
+const TOKEN: &str = "of-an-operator";
 
 struct Replica {
     process: Child,
@@ -26,6 +29,7 @@ impl Replica {
     /// Status and text that its server answers.
     async fn get(&self, path: &str) -> Option<(u16, String)> {
         let mut config = kube::Config::new(format!("https://127.0.0.1:{}", self.port).parse().unwrap());
+        config.auth_info.token = Some(TOKEN.to_owned().into());
         config.accept_invalid_certs = true;
         config.default_retry = false;
         let client = kube::Client::try_from(config).unwrap();
@@ -52,7 +56,14 @@ struct World {
 impl World {
     async fn start() -> Self {
         plimsoll::install_crypto_provider();
-        let server = ApiServer::new(Config::default());
+        let operator = User {
+            name: "operator".to_owned(),
+            ..User::default()
+        };
+        let server = ApiServer::new(Config {
+            tokens: Tokens::default().with(TOKEN, operator),
+            ..Config::default()
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let serving = server.serve(listener, Tls::Off).unwrap();
         let folder = std::env::temp_dir().join(format!("plimsoll-progress-{}", uuid::Uuid::new_v4()));
@@ -92,6 +103,8 @@ impl World {
             .arg(format!("--config={}", file.display()))
             .arg(format!("--secure-port={port}"))
             .arg(format!("--enable-test-plugins={LABEL}"))
+            .arg(format!("--authentication-kubeconfig={}", kubeconfig.display()))
+            .arg(format!("--authorization-kubeconfig={}", kubeconfig.display()))
             .args(["--bind-address=127.0.0.1", "-v=2"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())

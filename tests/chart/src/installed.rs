@@ -113,6 +113,9 @@ impl Installed {
             .map(|argument| argument.replace(CONFIG, &own))
             .collect();
         arguments.extend(["--bind-address=127.0.0.1".to_owned(), format!("--secure-port={port}")]);
+        // A pod would find it in its environment.
+        let asks = |of| format!("--{of}-kubeconfig={}", kubeconfig.display());
+        arguments.extend(["authentication", "authorization"].map(asks));
         let log = folder.with_extension("log");
         let process = Process::spawn(&format!("{}-{number}", self.name), program, &arguments, &[], &log)?;
         Ok(Replica {

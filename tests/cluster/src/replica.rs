@@ -60,6 +60,8 @@ pub struct Replica {
     pub process: Process,
     /// Where it serves health and metrics.
     pub port: u16,
+    /// A client certificate by which it tells more than its health, with its key beside it; none where it tells everybody.
+    pub(crate) certificate: Option<PathBuf>,
 }
 
 impl Scheduler {
@@ -176,23 +178,25 @@ impl Replica {
         env: &[(&str, &str)],
         control_plane: &ControlPlane,
     ) -> anyhow::Result<Self> {
-        let mut args = args.to_vec();
-        if scheduler == Scheduler::KubeScheduler {
-            // Else it knows nobody who may read its metrics.
-            let kubeconfig = control_plane.server().kubeconfig(&user)?;
-            let asks = |of| format!("--{of}-kubeconfig={}", kubeconfig.display());
-            args.extend(["authentication", "authorization"].map(asks));
-        }
+        // Else it knows nobody who may read its metrics. Whoever has the certificate needs no API server for that, which some
+        // tests take away.
+        let kubeconfig = control_plane.server().kubeconfig(&user)?;
+        let dir = control_plane.dir().path();
+        let asks = |of| format!("--{of}-kubeconfig={}", kubeconfig.display());
+        let mut all = vec![format!("--client-ca-file={}", dir.join("ca.crt").display())];
+        all.extend(["authentication", "authorization"].map(asks));
+        all.extend_from_slice(args);
         let log = control_plane
             .dir()
             .path()
             .join(format!("{}-{number}.log", scheduler.name()));
-        let process = Process::spawn(scheduler.name(), &scheduler.program(control_plane)?, &args, env, &log)?;
+        let process = Process::spawn(scheduler.name(), &scheduler.program(control_plane)?, &all, env, &log)?;
         Ok(Self {
             scheduler,
             user,
             process,
             port,
+            certificate: Some(dir.join("admin.crt")),
         })
     }
 
@@ -208,7 +212,10 @@ impl Replica {
         config.accept_invalid_certs = true;
         // A standby answers 503 for good.
         config.default_retry = false;
-        config.auth_info.token = Some(User::admin().token().into());
+        if let Some(certificate) = &self.certificate {
+            config.auth_info.client_certificate = Some(certificate.display().to_string());
+            config.auth_info.client_key = Some(certificate.with_extension("key").display().to_string());
+        }
         let client = kube::Client::try_from(config)?;
         let request = http::Request::get(path).body(Vec::new())?;
         Ok(client.request_text(request).await)

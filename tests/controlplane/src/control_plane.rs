@@ -314,6 +314,8 @@ impl ApiServer {
             format!("--tls-cert-file={}", file("serving.crt")),
             format!("--tls-private-key-file={}", file("serving.key")),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
+            // Whom the cluster tells servers beside it to trust, too.
+            format!("--client-ca-file={}", file("ca.crt")),
             format!("--service-account-key-file={}", file("sa.pub")),
             format!("--service-account-signing-key-file={}", file("sa.key")),
             "--authorization-mode=RBAC".to_owned(),

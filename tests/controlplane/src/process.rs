@@ -122,6 +122,11 @@ impl Process {
         }
     }
 
+    /// SIGUSR2: a scheduler writes what it knows to its log.
+    pub fn ask_for_dump(&self) -> anyhow::Result<()> {
+        self.signal(Signal::USR2)
+    }
+
     /// SIGSTOP: the process stands still, its connections stay open.
     pub fn suspend(&self) -> anyhow::Result<()> {
         self.signal(Signal::STOP)

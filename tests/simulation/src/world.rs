@@ -235,6 +235,7 @@ impl World {
             seed: self.seed_of(name),
             clock,
             metrics,
+            traces: None,
             tap: Some(machine.tap(&self.trace, &self.terms, &self.judge)),
         };
         #[expect(clippy::expect_used, reason = "a replica that does not start fails the test")]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plimsoll_actors::trace_context::TraceContext;
 use plimsoll_apiserver::fault::{Action, Failure, Rule};
-use plimsoll_model::Uid;
+use plimsoll_model::decode_pod;
 use plimsoll_simulation::world::{Setup, World};
 use plimsoll_simulation::{rules, run, workload};
 use tracing::field::{Field, Visit};
@@ -62,8 +62,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Spans {
 
 fn trace_of(world: &World, pod: &str) -> String {
     let pod = world.pod(pod).unwrap();
-    let uid = pod.pointer("/metadata/uid").unwrap().as_str().unwrap();
-    TraceContext::of(&Uid::from(uid)).to_string()
+    TraceContext::of(&decode_pod(pod.to_string().as_bytes()).unwrap()).to_string()
 }
 
 #[test]

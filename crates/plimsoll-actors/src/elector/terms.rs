@@ -106,6 +106,9 @@ impl ElectorState {
             );
             self.metrics.election().leading(true);
         }
+        let now = self.clock.now();
+        let lease = self.config.leader_elect.then(|| self.lease.name().to_string());
+        self.telling.won(self.terms, lease, (self.vacant_since, sent_at), now);
         self.tell_users("became leader");
         self.progress = Some(Progress::new(config.renew_deadline, self.clock.now()));
         self.token = Some(Arc::clone(&token));
@@ -133,6 +136,7 @@ impl ElectorState {
             return;
         };
         token.cancel();
+        self.telling.over(token.number(), reason, now);
         tracing::warn!(term = token.number(), reason, "Leadership is over");
         if self.config.leader_elect {
             self.metrics.election().leading(false);

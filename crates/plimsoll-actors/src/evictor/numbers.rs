@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_model::Uid;
+use plimsoll_model::{Pod, Uid};
+
+use crate::trace_context::TraceContext;
 
 /// The newest plan of each preemptor, and the one that it has replaced until its end is told.
 ///
@@ -10,27 +12,38 @@ use plimsoll_model::Uid;
 /// that for the cycle, and the pod would be held for ever.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
-    newest: BTreeMap<Uid, u64>,
+    newest: BTreeMap<Uid, (u64, TraceContext)>,
     replaced: BTreeMap<Uid, u64>,
 }
 
 impl Numbers {
     /// A plan begins.
-    pub(super) fn begin(&mut self, preemptor: &Uid, number: u64) {
-        if let Some(before) = self.newest.insert(preemptor.clone(), number) {
-            self.replaced.insert(preemptor.clone(), before);
+    pub(super) fn begin(&mut self, preemptor: &Pod, number: u64) {
+        let (uid, trace) = (preemptor.uid.clone(), TraceContext::of(preemptor));
+        if let Some((before, _)) = self.newest.insert(uid, (number, trace)) {
+            self.replaced.insert(preemptor.uid.clone(), before);
         }
     }
 
     /// The newest plan.
     pub(super) fn of(&self, preemptor: &Uid) -> u64 {
-        self.newest.get(preemptor).copied().unwrap_or_default()
+        self.newest.get(preemptor).map_or(0, |(number, _)| *number)
+    }
+
+    /// The trace of a preemptor with a plan.
+    pub(super) fn trace_of(&self, preemptor: &Uid) -> TraceContext {
+        let known = self.newest.get(preemptor).map(|(_, trace)| *trace);
+        known.unwrap_or_else(|| TraceContext::of_uid(preemptor))
     }
 
     /// The plan that is over: the one replaced, or the newest.
     pub(super) fn end(&mut self, preemptor: &Uid, replaced: bool) -> u64 {
-        let plans = if replaced { &mut self.replaced } else { &mut self.newest };
-        plans.remove(preemptor).unwrap_or_default()
+        let ended = if replaced {
+            self.replaced.remove(preemptor)
+        } else {
+            self.newest.remove(preemptor).map(|(number, _)| number)
+        };
+        ended.unwrap_or_default()
     }
 }
 
@@ -40,10 +53,11 @@ mod tests {
 
     #[test]
     fn the_end_of_a_plan_that_was_replaced_is_not_told_as_the_end_of_the_next() {
-        let preemptor = Uid::new("p");
+        let pod = plimsoll_model::testing::pod("p").build();
+        let preemptor = pod.uid.clone();
         let mut numbers = Numbers::default();
-        numbers.begin(&preemptor, 2);
-        numbers.begin(&preemptor, 5);
+        numbers.begin(&pod, 2);
+        numbers.begin(&pod, 5);
         assert_eq!(numbers.end(&preemptor, true), 2);
         assert_eq!(numbers.of(&preemptor), 5);
         assert_eq!(numbers.end(&preemptor, false), 5);

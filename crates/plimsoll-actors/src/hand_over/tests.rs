@@ -13,7 +13,7 @@ const STAGES: [HandOverStage; 4] = [
 fn begin(term: u64, metrics: &Arc<Metrics>) -> (Arc<VirtualClock>, HandOver) {
     let clock = Arc::new(VirtualClock::new(Timestamp::UNIX_EPOCH));
     let won = clock.now();
-    let hand_over = HandOver::begin(term, won, Arc::<VirtualClock>::clone(&clock), Arc::clone(metrics));
+    let hand_over = HandOver::begin(term, won, Arc::<VirtualClock>::clone(&clock), Arc::clone(metrics), None);
     (clock, hand_over)
 }
 

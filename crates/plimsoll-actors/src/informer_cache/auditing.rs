@@ -62,7 +62,7 @@ impl InformerCacheState {
         subscribers.cycle.tell(CycleMessage::Restate(restatements));
     }
 
-    fn profiles<'a>(&'a self, subscribers: &'a Subscribers) -> ProfilesNow<'a> {
+    pub(super) fn profiles<'a>(&'a self, subscribers: &'a Subscribers) -> ProfilesNow<'a> {
         let namespaces = self.namespaces.objects();
         ProfilesNow {
             index: ProfileIndex::new(subscribers.assembled.profiles.iter().map(Arc::as_ref)),
@@ -74,13 +74,13 @@ impl InformerCacheState {
 }
 
 /// The profiles that the subscribers have at this number of the stream, and what else decides whose a pod is.
-struct ProfilesNow<'a> {
+pub(super) struct ProfilesNow<'a> {
     index: ProfileIndex,
     namespaces: BTreeMap<&'a str, &'a Labels>,
 }
 
 impl ProfilesNow<'_> {
-    fn take(&self, pod: &Pod) -> bool {
+    pub(super) fn take(&self, pod: &Pod) -> bool {
         let namespace = self.namespaces.get(pod.name.namespace.as_str()).copied();
         self.index.membership(pod, namespace).profile().is_some()
     }

@@ -3,10 +3,12 @@ use std::sync::Arc;
 use plimsoll_client::{WatchBatch, WatchEvent};
 use plimsoll_model::storage::{StorageKind, StorageObject};
 use plimsoll_model::{DisruptionBudget, Namespace, Node, ObjectName, Pod, RawPolicy, WorkloadKind, WorkloadSelector};
+use plimsoll_telemetry::PageOf;
 
 use super::{CacheView, Credit, HistoryBeganAnew, Holdings, Marks};
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditorMessage, Discrepancy};
+use crate::debugging::{CacheDump, Listed};
 use crate::elector::ElectorMessage;
 use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::scheduling_cycle::CycleMessage;
@@ -77,6 +79,13 @@ pub enum CacheMessage {
     View(Reply<CacheView>),
     /// From the HTTP server: every pod. Answered at once.
     EveryPod(Reply<Vec<Arc<Pod>>>),
+    /// From the HTTP server: some of the pods, in the order of their names. Answered at once.
+    ListPods(PageOf, Reply<Listed<Pod>>),
+    /// From the HTTP server: some of the nodes, in the order of their names. Answered at once.
+    ListNodes(PageOf, Reply<Listed<Node>>),
+    /// From the supervisor, for debugging: everything there is, here and, if there is a term, behind all changes that were
+    /// sent, with queue and cycle.
+    Dump(Reply<CacheDump>),
     /// From the elector: are you there, and do the watches work? Answered with [`ElectorMessage::Watching`].
     Probe(Mailbox<ElectorMessage>),
 }
@@ -118,6 +127,9 @@ impl Summary for CacheMessage {
             Self::Pod(name, _) => format!("Pod {name}"),
             Self::View(_) => "View".to_owned(),
             Self::EveryPod(_) => "EveryPod".to_owned(),
+            Self::ListPods(..) => "ListPods".to_owned(),
+            Self::ListNodes(..) => "ListNodes".to_owned(),
+            Self::Dump(_) => "Dump".to_owned(),
             Self::Probe(_) => "Probe".to_owned(),
         }
     }

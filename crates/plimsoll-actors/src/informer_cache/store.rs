@@ -1,6 +1,7 @@
 //! What the API server has told us of one kind, and what a watch event changes in it.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use plimsoll_model::storage::StorageObject;
@@ -194,6 +195,12 @@ impl<T: Stored> Store<T> {
 
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<T>> {
         self.objects.values()
+    }
+
+    /// The objects behind this name, in the order of names.
+    pub(crate) fn objects_after(&self, after: Option<&ObjectName>) -> impl Iterator<Item = &Arc<T>> {
+        let bound = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.objects.range((bound, Bound::Unbounded)).map(|(_, object)| object)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -13,12 +13,15 @@ use plimsoll_telemetry::HandOverStage;
 use plimsoll_telemetry::logs::V1;
 
 use super::{CycleMessage, SchedulingCycleState};
+use crate::attempt_record::{AttemptOutcome, CallKind};
 use crate::binding_workers::{ExtenderBindReply, WriteJob};
+use crate::call_outcome;
 use crate::claim_input::{bind_input, bind_kind, extender_bind_input, extender_bind_kind, read_input};
 use crate::log_subject::trace_of;
 use crate::permits::WaitingReport;
 use crate::scheduling_queue::QueueMessage;
 use crate::trace_context::TraceContext;
+use crate::wall_times::WallTimes;
 
 impl SchedulingCycleState {
     pub(super) fn act_on(&mut self, notices: Vec<Notice>, now: Moment) {
@@ -34,7 +37,7 @@ impl SchedulingCycleState {
     fn act_on_one(&mut self, notice: Notice, now: Moment) {
         match notice {
             Notice::SendBinding { claim, pod, node } => {
-                let (uid, trace, node) = (pod.uid.clone(), TraceContext::of(&pod.uid), Arc::from(node.as_str()));
+                let (uid, trace, node) = (pod.uid.clone(), TraceContext::of(&pod), Arc::from(node.as_str()));
                 let job = WriteJob::Bind {
                     claim,
                     pod,
@@ -49,7 +52,7 @@ impl SchedulingCycleState {
                 node,
                 extender,
             } => {
-                let (uid, trace, node) = (pod.uid.clone(), TraceContext::of(&pod.uid), Arc::from(node.as_str()));
+                let (uid, trace, node) = (pod.uid.clone(), TraceContext::of(&pod), Arc::from(node.as_str()));
                 let job = WriteJob::BindThrough {
                     claim,
                     pod,
@@ -67,11 +70,13 @@ impl SchedulingCycleState {
             } => tell_ignored(&pod, &extender, verb, &error),
             Notice::ReadPod { claim, pod } => {
                 self.asked.insert(claim, now);
-                let trace = TraceContext::of(&pod.uid);
+                let trace = TraceContext::of(&pod);
                 self.workers.dispatch(WriteJob::Read { claim, pod, trace });
             }
             Notice::PreBind { claim, pod, effect, .. } => {
-                let trace = TraceContext::of(&pod.uid);
+                let asking = self.asking(&effect, now);
+                self.claim_effects.begin(claim, asking);
+                let trace = TraceContext::of(&pod);
                 self.perform_writes(effect, move |reply| CycleMessage::PreBindAnswered {
                     claim,
                     reply,
@@ -80,7 +85,7 @@ impl SchedulingCycleState {
             }
             Notice::WriteVolume { claim, pod, write } => {
                 self.asked.insert(claim, now);
-                let job = self.volume_writes.submit(claim, &pod.uid, write);
+                let job = self.volume_writes.submit(claim, &pod, write);
                 self.workers.dispatch(job);
             }
             Notice::VolumeErrors { stage, count } => self.metrics.volumes().stage_failed(stage.as_str(), count),
@@ -95,12 +100,15 @@ impl SchedulingCycleState {
             } => {
                 self.measure_claim(&pod, &timeline);
                 self.settle(&pod, QueueOutcome::Placed);
-                self.report_bound(&pod, &node, evaluated_nodes, feasible_nodes, now);
+                self.report_bound(&pod, &node, (evaluated_nodes, feasible_nodes), timeline, now);
             }
             Notice::BoundElsewhere { pod, node, .. } => {
                 tracing::warn!(pod = %pod.name, %node, trace_id = %trace_of(&pod), "Another scheduler has bound the pod");
                 self.metrics.foreign_bind();
-                self.attempted.remove(&pod.uid);
+                if let Some(attempted) = self.attempted.remove(&pod.uid) {
+                    let outcome = AttemptOutcome::BoundElsewhere { node };
+                    self.record_end(&pod, attempted, outcome, ClaimTimeline::default(), now);
+                }
                 self.settle(&pod, QueueOutcome::Placed);
             }
             Notice::BindFailed {
@@ -114,18 +122,22 @@ impl SchedulingCycleState {
                 tracing::info!(
                     name: V1, pod = %pod.name, %node, err = failure.message, trace_id = %trace_of(&pod), "Failed to bind pod"
                 );
-                self.fail_after_choice(&pod, failure, now);
+                self.fail_after_choice(&pod, node, failure, timeline, now);
             }
             Notice::PodGone { pod, message, .. } => {
-                match message {
+                let attempted = match message {
                     Some(message) => self.report_removed(&pod, message, now),
-                    None => drop(self.attempted.remove(&pod.uid)),
+                    None => self.attempted.remove(&pod.uid),
+                };
+                if let Some(attempted) = attempted {
+                    self.record_end(&pod, attempted, AttemptOutcome::Gone, ClaimTimeline::default(), now);
                 }
                 self.settle(&pod, QueueOutcome::Dropped);
             }
             Notice::PermitWaitEnded { pod, code, waited } => {
                 tracing::debug!(pod = %pod.name, %code, trace_id = %trace_of(&pod), "Pod waits on permit no longer");
                 self.metrics.attempts().permit_wait(code.as_str(), waited, None);
+                self.remember_permit_wait(&pod.uid, code, waited, now);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
             Notice::Activate { pods } => {
@@ -164,14 +176,13 @@ impl SchedulingCycleState {
         self.queue.tell(QueueMessage::Settle {
             uid: pod.uid.clone(),
             outcome,
-            trace: TraceContext::of(&pod.uid),
+            trace: TraceContext::of(pod),
         });
     }
 
     pub(super) fn who_waits(&self, now: Moment) -> WaitingReport {
         WaitingReport {
-            at: now,
-            wall: self.clock.wall(),
+            times: WallTimes::new(now, self.clock.wall()),
             pods: self.engine.waiting_pods().iter().cloned().collect(),
         }
     }
@@ -189,6 +200,10 @@ impl SchedulingCycleState {
     }
 
     pub(super) fn take_pre_bind_answer(&mut self, claim: ClaimId, reply: EffectReply, now: Moment) {
+        let uid = self.engine.claim(claim).map(|claim| claim.pod().uid.clone());
+        if let (Some(asking), Some(uid)) = (self.claim_effects.end(claim), uid) {
+            self.remember_effect(&uid, asking, &reply, now);
+        }
         let mut notices = Vec::new();
         self.engine.pre_bind_done(claim, reply, now, &mut notices);
         self.act_on(notices, now);
@@ -196,6 +211,7 @@ impl SchedulingCycleState {
 
     pub(super) fn take_bind_answer(&mut self, claim: ClaimId, reply: BindReply, now: Moment) {
         self.answers += 1;
+        self.remember_answer(claim, CallKind::Bind, call_outcome::of_bind(&reply), now);
         self.asked.remove(&claim);
         self.metrics.bind_answered(bind_kind(&reply));
         if matches!(reply, BindReply::Created) {
@@ -209,6 +225,12 @@ impl SchedulingCycleState {
 
     pub(super) fn take_extender_bind_answer(&mut self, claim: ClaimId, reply: ExtenderBindReply, now: Moment) {
         self.answers += 1;
+        let extender = self.engine.binder_of(claim).map(|extender| extender.url().to_owned());
+        let what = CallKind::Extender {
+            url: extender.unwrap_or_default(),
+            verb: "bind",
+        };
+        self.remember_answer(claim, what, call_outcome::of_extender_bind(&reply), now);
         self.asked.remove(&claim);
         self.metrics.bind_answered(extender_bind_kind(&reply));
         if matches!(reply, ExtenderBindReply::Bound) {
@@ -228,6 +250,7 @@ impl SchedulingCycleState {
 
     pub(super) fn take_read_answer(&mut self, claim: ClaimId, read: PodRead, now: Moment) {
         self.answers += 1;
+        self.remember_answer(claim, CallKind::Read, call_outcome::of_read(&read), now);
         self.asked.remove(&claim);
         let mut notices = Vec::new();
         if let Some(uid) = self.engine.claim(claim).map(|claim| claim.pod().uid.clone()) {
@@ -238,6 +261,10 @@ impl SchedulingCycleState {
 
     pub(super) fn take_volume_answer(&mut self, claim: ClaimId, reply: VolumeReply, now: Moment) {
         self.answers += 1;
+        if let Some(object) = self.volume_writes.object_of(claim) {
+            let what = CallKind::Volume { object };
+            self.remember_answer(claim, what, call_outcome::of_volume_write(&reply), now);
+        }
         if let Some(written) = self.volume_writes.answered(claim, reply, now) {
             self.tell_written(claim, written, now);
         }
@@ -256,6 +283,7 @@ impl SchedulingCycleState {
         for job in self.status_writes.answered(uid, reply, now) {
             self.workers.dispatch(job);
         }
+        self.tell_patch(uid, reply, now);
     }
 
     /// Whether every binding that was sent has its answer.

@@ -38,7 +38,7 @@ pub struct CycleAccount {
 
 /// Somebody who asks while a cycle waits for an effect: the columns are that cycle's until it goes on.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(super) struct Inquiry {
     pod: Arc<Pod>,
     reply: Reply<Box<CycleAccount>>,
 }
@@ -48,19 +48,19 @@ impl SchedulingCycleState {
     pub(super) fn explain_pod(&mut self, pod: Arc<Pod>, reply: Reply<Box<CycleAccount>>, now: Moment) {
         let waits_itself = self.engine.awaited_for(&pod.uid).is_some();
         if self.engine.is_waiting() && !waits_itself {
-            self.asking.retain(|asking| !asking.reply.is_closed());
-            self.asking.push(Asking { pod, reply });
+            self.inquiries.retain(|inquiry| !inquiry.reply.is_closed());
+            self.inquiries.push(Inquiry { pod, reply });
         } else {
             reply.send(Box::new(self.account_of(&pod, now)));
         }
     }
 
     /// Answers those who have waited.
-    pub(super) fn answer_asking(&mut self, now: Moment) {
-        if self.asking.is_empty() || self.engine.is_waiting() {
+    pub(super) fn answer_inquiries(&mut self, now: Moment) {
+        if self.inquiries.is_empty() || self.engine.is_waiting() {
             return;
         }
-        for Asking { pod, reply } in std::mem::take(&mut self.asking) {
+        for Inquiry { pod, reply } in std::mem::take(&mut self.inquiries) {
             if !reply.is_closed() {
                 reply.send(Box::new(self.account_of(&pod, now)));
             }
@@ -96,7 +96,7 @@ impl SchedulingCycleState {
     }
 
     /// The attempt at the pod has ended like this; it is forgotten when the pod is bound or gone.
-    pub(super) fn remember(
+    pub(super) fn keep_attempt(
         &mut self,
         pod: &Pod,
         reason: FailureReason,

@@ -1,16 +1,18 @@
 use std::sync::Arc;
 
 use plimsoll_client::{BindReply, PatchReply, PodRead, VolumeReply};
-use plimsoll_engine::ClaimId;
+use plimsoll_engine::{ClaimId, NodeDump};
 use plimsoll_framework::EffectReply;
 use plimsoll_model::{Change, Delta, Pod, Seq, Uid};
 use plimsoll_queue::Release;
+use plimsoll_telemetry::PageOf;
 
 use super::CycleAccount;
 use crate::assembled_config::AssembledConfig;
 use crate::auditor::{AuditMarker, Restatements};
 use crate::binding_workers::ExtenderBindReply;
 use crate::claim_input::read_kind;
+use crate::debugging::NodeListing;
 use crate::elector::ElectorMessage;
 use crate::informer_cache::Changes;
 use crate::mailbox::{Mailbox, Reply, Summary};
@@ -150,6 +152,10 @@ pub enum CycleMessage {
     /// From the HTTP server, through supervisor and term: what is known of this pod? Answered at once, or as soon as no cycle
     /// waits for an effect.
     Explain(Arc<Pod>, Reply<Box<CycleAccount>>),
+    /// From the HTTP server, through supervisor and term: what there is on some of the nodes. Answered at once.
+    ListNodes(PageOf, Reply<NodeListing>),
+    /// From the cache, for debugging: what there is on every node. Answered at once.
+    Dump(Reply<Vec<NodeDump>>),
     /// From the alarm: a claim, a permit wait or a status write is due.
     Tick,
     /// From the queue: tell what there is, and send the marker back.
@@ -206,6 +212,8 @@ impl Summary for CycleMessage {
             ),
             Self::WaitingPods(_) => "WaitingPods".to_owned(),
             Self::Explain(pod, _) => format!("Explain {}", pod.name),
+            Self::ListNodes(..) => "ListNodes".to_owned(),
+            Self::Dump(_) => "Dump".to_owned(),
             Self::Tick => "Tick".to_owned(),
             Self::Audit(marker) => format!("Audit {}", marker.number),
             Self::Restate(restatements) => format!("Restate {}", restatements.pods.len()),

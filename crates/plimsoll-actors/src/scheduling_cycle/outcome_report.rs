@@ -1,9 +1,10 @@
 //! How the end of an attempt is told: to the queue, to metrics, in the pod's status and as an event.
 
+use compact_str::CompactString;
 use plimsoll_client::{ConditionPatch, EventType, NominationPatch, PodStatusPatch};
 use plimsoll_engine::{
-    Diagnosis, DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime, event_note,
-    status_report,
+    ClaimTimeline, Diagnosis, DropReason, Failure, FailureReason, Nomination, Outcome, StatusReport, TransitionTime,
+    event_note, status_report,
 };
 use plimsoll_model::{Moment, Pod, Timestamp};
 use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod, SET_ASIDE_MESSAGE};
@@ -11,6 +12,8 @@ use plimsoll_telemetry::AttemptResult;
 use plimsoll_telemetry::logs::{V2, V3};
 
 use super::SchedulingCycleState;
+use super::recording::{Attempted, Failed};
+use crate::attempt_record::{AttemptOutcome, PlannedPreemption};
 use crate::event_recorder::{PodEvent, report};
 use crate::log_subject::trace_of;
 use crate::scheduling_queue::QueueMessage;
@@ -24,6 +27,7 @@ impl SchedulingCycleState {
         }
         match outcome {
             Outcome::Placed(placement) => {
+                self.remember_choice(&placement, now);
                 tracing::debug!(
                     name: V3, pod = %pod.name, node = %placement.node, trace_id = %trace_of(pod),
                     "Attempting to bind pod to node"
@@ -42,7 +46,7 @@ impl SchedulingCycleState {
                                 "No preemption candidate is found; preemption is not helpful for scheduling"
                             );
                         }
-                        self.conclude_unschedulable(pod, diagnosis, now);
+                        self.conclude_unschedulable(pod, diagnosis, None, now);
                     }
                 }
             }
@@ -53,8 +57,9 @@ impl SchedulingCycleState {
             } => {
                 tell_error(pod, &message);
                 self.settle(pod, QueueOutcome::Failed { judged_at });
-                self.remember(pod, FailureReason::SchedulerError, &message, Vec::new(), now);
-                self.explain(pod, FailureReason::SchedulerError, &message, &nominate, now);
+                self.keep_attempt(pod, FailureReason::SchedulerError, &message, Vec::new(), now);
+                let failure = (FailureReason::SchedulerError, message.as_str());
+                self.explain(pod, failure, Failed::default(), &nominate, now);
             }
             // Its profile went between the queue and here. Should the queue have it again by then, it is tried again.
             Outcome::Dropped(DropReason::UnknownProfile) => {
@@ -63,7 +68,11 @@ impl SchedulingCycleState {
                 self.settle(pod, QueueOutcome::Failed { judged_at });
             }
             Outcome::Dropped(reason) => {
-                self.attempted.remove(&pod.uid);
+                let attempted = self.attempted.remove(&pod.uid);
+                if let Some(attempted) = attempted.filter(|_| matches!(reason, DropReason::Deleting | DropReason::Gone))
+                {
+                    self.record_end(pod, attempted, AttemptOutcome::Gone, ClaimTimeline::default(), now);
+                }
                 if reason == DropReason::Deleting {
                     let note = format!("skip schedule deleting pod: {}", pod.name);
                     self.tell_user(pod, EventType::Warning, "FailedScheduling", "Scheduling", note);
@@ -74,7 +83,13 @@ impl SchedulingCycleState {
     }
 
     /// No node will do now.
-    pub(super) fn conclude_unschedulable(&mut self, pod: &Pod, diagnosis: Diagnosis, now: Moment) {
+    pub(super) fn conclude_unschedulable(
+        &mut self,
+        pod: &Pod,
+        diagnosis: Diagnosis,
+        preemption: Option<PlannedPreemption>,
+        now: Moment,
+    ) {
         if diagnosis.no_nodes {
             tracing::info!(
                 name: V2, pod = %pod.name, trace_id = %trace_of(pod),
@@ -84,6 +99,11 @@ impl SchedulingCycleState {
             tell_no_fit(pod, &diagnosis.message);
         }
         let judged_at = diagnosis.judged_at;
+        let failed = Failed {
+            plugins: diagnosis.plugins.clone(),
+            preemption,
+            ..Failed::default()
+        };
         let back = if diagnosis.plugins.is_empty() {
             QueueOutcome::Failed { judged_at }
         } else {
@@ -98,23 +118,18 @@ impl SchedulingCycleState {
             let uid = pod.uid.clone();
             self.queue.tell(QueueMessage::RetryAt { uid, at });
         }
-        let (message, nominate) = (&diagnosis.message, &diagnosis.nominate);
-        self.remember(pod, FailureReason::Unschedulable, message, diagnosis.rejections, now);
-        self.explain(pod, FailureReason::Unschedulable, message, nominate, now);
+        let failure = (FailureReason::Unschedulable, diagnosis.message.as_str());
+        self.keep_attempt(pod, failure.0, failure.1, diagnosis.rejections, now);
+        self.explain(pod, failure, failed, &diagnosis.nominate, now);
     }
 
     /// Deciding the pod panicked: it waits as long as a pod may, or until somebody changes it.
     pub(super) fn set_aside(&mut self, popped: &PoppedPod, panic: &str, now: Moment) {
         let message = format!("{SET_ASIDE_MESSAGE}: {panic}");
         self.settle(&popped.pod, QueueOutcome::SetAside);
-        self.remember(&popped.pod, FailureReason::SchedulerError, &message, Vec::new(), now);
-        self.explain(
-            &popped.pod,
-            FailureReason::SchedulerError,
-            &message,
-            &Nomination::Clear,
-            now,
-        );
+        let failure = (FailureReason::SchedulerError, message.as_str());
+        self.keep_attempt(&popped.pod, failure.0, failure.1, Vec::new(), now);
+        self.explain(&popped.pod, failure, Failed::default(), &Nomination::Clear, now);
     }
 
     /// No profile takes the pod, so that nobody will try it.
@@ -127,7 +142,20 @@ impl SchedulingCycleState {
     }
 
     /// The pod had a node and is certainly not bound there.
-    pub(super) fn fail_after_choice(&mut self, pod: &Pod, failure: Failure, now: Moment) {
+    pub(super) fn fail_after_choice(
+        &mut self,
+        pod: &Pod,
+        node: CompactString,
+        failure: Failure,
+        after_choice: ClaimTimeline,
+        now: Moment,
+    ) {
+        let failed = Failed {
+            plugins: failure.plugins.clone(),
+            node: Some(node),
+            after_choice,
+            ..Failed::default()
+        };
         let back = if failure.reason == FailureReason::Unschedulable {
             tell_no_fit(pod, &failure.message);
             QueueOutcome::Rejected {
@@ -142,30 +170,42 @@ impl SchedulingCycleState {
             }
         };
         self.settle(pod, back);
-        self.remember(pod, failure.reason, &failure.message, Vec::new(), now);
-        self.explain(pod, failure.reason, &failure.message, &Nomination::Clear, now);
+        let told = (failure.reason, failure.message.as_str());
+        self.keep_attempt(pod, told.0, told.1, Vec::new(), now);
+        self.explain(pod, told, failed, &Nomination::Clear, now);
     }
 
     /// The pod was deleted while it waited at Permit. Its status is gone with it, but events outlive their objects.
-    pub(super) fn report_removed(&mut self, pod: &Pod, message: String, now: Moment) {
-        self.observe_attempt(pod, AttemptResult::Unschedulable, now);
+    pub(super) fn report_removed(&mut self, pod: &Pod, message: String, now: Moment) -> Option<Attempted> {
+        let attempted = self.observe_attempt(pod, AttemptResult::Unschedulable, now);
         self.tell_user(pod, EventType::Warning, "FailedScheduling", "Scheduling", message);
+        attempted
     }
 
     /// The pod is bound.
-    pub(super) fn report_bound(&mut self, pod: &Pod, node: &str, evaluated: usize, feasible: usize, now: Moment) {
+    pub(super) fn report_bound(
+        &mut self,
+        pod: &Pod,
+        node: &CompactString,
+        (evaluated, feasible): (usize, usize),
+        timeline: ClaimTimeline,
+        now: Moment,
+    ) {
         tracing::info!(
-            name: V2, pod = %pod.name, node, evaluatedNodes = evaluated, feasibleNodes = feasible, trace_id = %trace_of(pod),
-            "Successfully bound pod to node"
+            name: V2, pod = %pod.name, node = node.as_str(), evaluatedNodes = evaluated, feasibleNodes = feasible,
+            trace_id = %trace_of(pod), "Successfully bound pod to node"
         );
         self.past.forget(&pod.uid);
         let text = format!("Successfully assigned {} to {node}", pod.name);
         self.tell_user(pod, EventType::Normal, "Scheduled", "Binding", text);
         if let Some(attempted) = self.observe_attempt(pod, AttemptResult::Scheduled, now) {
             let since_first = attempted.initial_attempt.map(|first| now.since(first));
+            let trace = self.kept_trace(&attempted, AttemptResult::Scheduled, now);
             self.metrics
                 .attempts()
-                .pod_scheduled(attempted.attempts, since_first, attempted.flushed, None);
+                .pod_scheduled(attempted.attempts, since_first, attempted.flushed, trace);
+            let outcome = AttemptOutcome::Scheduled { node: node.clone() };
+            self.record_end(pod, attempted, outcome, timeline, now);
         }
     }
 
@@ -178,12 +218,20 @@ impl SchedulingCycleState {
         self.patch_status(pod, patch);
     }
 
-    fn explain(&mut self, pod: &Pod, reason: FailureReason, message: &str, nominate: &Nomination, now: Moment) {
+    fn explain(
+        &mut self,
+        pod: &Pod,
+        (reason, message): (FailureReason, &str),
+        failed: Failed,
+        nominate: &Nomination,
+        now: Moment,
+    ) {
         let result = match reason {
             FailureReason::Unschedulable => AttemptResult::Unschedulable,
             FailureReason::SchedulerError => AttemptResult::Error,
         };
-        self.observe_attempt(pod, result, now);
+        let attempted = self.observe_attempt(pod, result, now);
+        let record = attempted.map(|attempted| self.record_failure(pod, attempted, (reason, message), failed, now));
         self.tell_user(
             pod,
             EventType::Warning,
@@ -196,6 +244,9 @@ impl SchedulingCycleState {
         if let Some(report) = report {
             let patch = self.status_patch(report);
             self.patch_status(pod, patch);
+            if let Some(record) = record {
+                self.remember_patch(&record, now);
+            }
         }
     }
 
@@ -233,7 +284,7 @@ impl SchedulingCycleState {
     }
 
     fn patch_status(&mut self, pod: &Pod, patch: PodStatusPatch) {
-        if let Some(job) = self.status_writes.submit(&pod.uid, &pod.name, patch) {
+        if let Some(job) = self.status_writes.submit(pod, patch) {
             self.workers.dispatch(job);
         }
     }

@@ -9,7 +9,9 @@ use plimsoll_model::{Change, Delta, Moment, Pod, Uid};
 use plimsoll_queue::{PoppedPod, Release};
 use plimsoll_telemetry::logs::V2;
 
+use super::recording::planned;
 use super::{PlannedRoom, SchedulingCycleState};
+use crate::attempt_record::PlannedPreemption;
 use crate::evictor::{EvictorMessage, PAUSE, Sight};
 use crate::log_subject::trace_of;
 use crate::scheduling_queue::QueueMessage;
@@ -21,6 +23,7 @@ pub(super) struct Awaited {
     popped: PoppedPod,
     diagnosis: Box<Diagnosis>,
     lower: Vec<Arc<Pod>>,
+    planned: PlannedPreemption,
     room: PlannedRoom,
 }
 
@@ -123,27 +126,29 @@ impl SchedulingCycleState {
         );
         self.metrics.preemption().chosen(plan.chosen);
         let lower: Vec<Arc<Pod>> = plan.clear_nominations.clone();
-        let room = PlannedRoom::of(&plan);
+        let (planned, room) = (planned(&plan), PlannedRoom::of(&plan));
+        let attempt = self.span_of_attempt(&popped.pod.uid);
         if plan.asynchronous {
             self.queue.tell(QueueMessage::Hold(popped.pod.uid.clone()));
-            self.conclude_unschedulable(&popped.pod, diagnosis, now);
+            self.conclude_unschedulable(&popped.pod, diagnosis, Some(planned), now);
             self.past.note_room(&popped.pod.uid, room);
             self.clear_nominations(&lower);
-            self.hand_to_evictor(plan, now);
+            self.hand_to_evictor(plan, attempt, now);
         } else {
             diagnosis.preemption = None;
             self.awaited = Some(Awaited {
                 popped,
                 diagnosis: Box::new(diagnosis),
                 lower,
+                planned,
                 room,
             });
-            self.hand_to_evictor(plan, now);
+            self.hand_to_evictor(plan, attempt, now);
         }
     }
 
     /// Victims that are no more than claims of ours are turned away here, in the same turn: later they might be bound.
-    fn hand_to_evictor(&mut self, plan: PreemptionPlan, now: Moment) {
+    fn hand_to_evictor(&mut self, plan: PreemptionPlan, attempt: Option<u64>, now: Moment) {
         let mut notices = Vec::new();
         let mut rejected = Vec::new();
         for victim in &plan.victims {
@@ -158,7 +163,8 @@ impl SchedulingCycleState {
             self.concerned.name(uid);
         }
         self.evictor.tell(EvictorMessage::Preempt {
-            trace: TraceContext::of(&plan.preemptor.uid),
+            trace: TraceContext::of(&plan.preemptor),
+            attempt,
             number: self.plans.begin(&plan.preemptor.uid),
             plan: Box::new(plan),
             rejected,
@@ -201,7 +207,7 @@ impl SchedulingCycleState {
                 diagnosis.retry_at = Some(now + PAUSE);
             }
         }
-        self.conclude_unschedulable(&awaited.popped.pod, diagnosis, now);
+        self.conclude_unschedulable(&awaited.popped.pod, diagnosis, Some(awaited.planned), now);
         self.past.note_room(&awaited.popped.pod.uid, awaited.room);
         self.ready();
     }

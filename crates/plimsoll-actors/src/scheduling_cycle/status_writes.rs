@@ -46,6 +46,7 @@ pub(super) struct StatusWrites {
 
 #[derive(Debug)]
 struct Write {
+    trace: TraceContext,
     name: ObjectName,
     patch: PodStatusPatch,
     tries: u32,
@@ -59,14 +60,15 @@ impl Write {
             uid: uid.clone(),
             name: self.name.clone(),
             patch: Box::new(self.patch.clone()),
-            trace: TraceContext::of(uid),
+            trace: self.trace,
         }
     }
 }
 
 impl StatusWrites {
     /// A patch to write; the job to hand out now, unless an earlier patch of the pod is under way.
-    pub(super) fn submit(&mut self, uid: &Uid, name: &ObjectName, patch: PodStatusPatch) -> Option<WriteJob> {
+    pub(super) fn submit(&mut self, pod: &Pod, patch: PodStatusPatch) -> Option<WriteJob> {
+        let uid = &pod.uid;
         self.told.tell(uid, &patch);
         if let Some(write) = self.pods.get_mut(uid) {
             write.newer = Some(match write.newer.take() {
@@ -76,7 +78,8 @@ impl StatusWrites {
             return None;
         }
         let write = Write {
-            name: name.clone(),
+            trace: TraceContext::of(pod),
+            name: pod.name.clone(),
             patch,
             tries: 1,
             newer: None,

@@ -4,9 +4,9 @@ use std::time::Duration;
 use plimsoll_client::{NotSent, VolumeReply};
 use plimsoll_engine::ClaimId;
 use plimsoll_model::storage::{VolumeWrite, VolumeWritten};
-use plimsoll_model::{Moment, Uid};
+use plimsoll_model::{Moment, Pod, Uid};
 
-use crate::binding_workers::WriteJob;
+use crate::binding_workers::{WriteJob, written_object};
 use crate::trace_context::TraceContext;
 
 /// As often as client-go a write is tried that the API server has put off.
@@ -24,6 +24,7 @@ pub(super) struct VolumeWrites {
 #[derive(Debug)]
 struct Write {
     uid: Uid,
+    trace: TraceContext,
     what: VolumeWrite,
     tries: u32,
     /// When it is made again; none while it is under way.
@@ -36,16 +37,17 @@ impl Write {
             claim,
             uid: self.uid.clone(),
             write: Box::new(self.what.clone()),
-            trace: TraceContext::of(&self.uid),
+            trace: self.trace,
         }
     }
 }
 
 impl VolumeWrites {
     /// The claim's next write.
-    pub(super) fn submit(&mut self, claim: ClaimId, uid: &Uid, write: VolumeWrite) -> WriteJob {
+    pub(super) fn submit(&mut self, claim: ClaimId, pod: &Pod, write: VolumeWrite) -> WriteJob {
         let write = Write {
-            uid: uid.clone(),
+            uid: pod.uid.clone(),
+            trace: TraceContext::of(pod),
             what: write,
             tries: 1,
             again_at: None,
@@ -53,6 +55,11 @@ impl VolumeWrites {
         let job = write.job(claim);
         self.writes.insert(claim, write);
         job
+    }
+
+    /// What the claim's write under way writes to.
+    pub(super) fn object_of(&self, claim: ClaimId) -> Option<String> {
+        self.writes.get(&claim).map(|write| written_object(&write.what))
     }
 
     /// What the answer means to the claim; nothing yet when the write is made again.
@@ -126,7 +133,7 @@ mod tests {
             version: ResourceVersion::new(1),
             node: "n1".into(),
         };
-        writes.submit(CLAIM, &Uid::from("pod"), write);
+        writes.submit(CLAIM, &plimsoll_model::testing::pod("pod").build(), write);
         writes
     }
 

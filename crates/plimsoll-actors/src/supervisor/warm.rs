@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use plimsoll_client::{
     CsiDrivers, CsiNodes, CsiStorageCapacities, DisruptionBudgets, EventWriter, LeaseCandidateClient, LeaseClient,
-    Namespaces, Nodes, PersistentVolumeClaims, PersistentVolumes, Pods, RawDemand, RawPolicies, ReplicaSets,
-    ReplicationControllers, Services, StatefulSets, StorageClasses, VolumeAttachments, Watch,
+    Listing, ListingTeller, Namespaces, Nodes, PersistentVolumeClaims, PersistentVolumes, Pods, RawDemand, RawPolicies,
+    ReplicaSets, ReplicationControllers, Services, StatefulSets, StorageClasses, VolumeAttachments, Watch,
 };
 use plimsoll_config::Gate;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
@@ -14,7 +14,7 @@ use rand_core::SeedableRng;
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
-use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Warm};
+use super::{Restarts, SupervisorArguments, SupervisorMessage, SupervisorState, Terms, Warm};
 use crate::assembled_config::AssembledConfig;
 use crate::elector::{Elector, ElectorArguments, ElectorMessage};
 use crate::event_recorder::{EventRecorder, EventRecorderArguments};
@@ -22,6 +22,7 @@ use crate::http_server::{HttpServer, HttpServerArguments};
 use crate::informer_cache::{CacheMessage, CachedKind, InformerCache, InformerCacheArguments, WatchPulses};
 use crate::mailbox::{Mailbox, Summary};
 use crate::term::TermParts;
+use crate::tracer::{Operation, Tracer, TracerArguments, TracerMessage, Tracing};
 use crate::watch_feed;
 
 /// The cells of warm actors, by which supervision events name them.
@@ -32,6 +33,7 @@ pub(super) struct Cells {
     pub(super) stopping: Vec<(u64, ActorCell)>,
     pub(super) recorder: ActorCell,
     pub(super) http: Option<ActorCell>,
+    pub(super) tracer: Option<ActorCell>,
 }
 
 impl Cells {
@@ -45,6 +47,13 @@ impl Cells {
     /// Whether this was the cache, which is then no longer there.
     pub(super) fn cache_died(&mut self, child: &ActorCell) -> bool {
         self.cache.take_if(|cache| cache.get_id() == child.get_id()).is_some()
+    }
+
+    /// Whether this was the Tracer, which is then no longer there.
+    pub(super) fn tracer_died(&mut self, child: &ActorCell) -> bool {
+        self.tracer
+            .take_if(|tracer| tracer.get_id() == child.get_id())
+            .is_some()
     }
 
     pub(super) fn is_stopping(&self, number: u64) -> bool {
@@ -69,7 +78,12 @@ impl SupervisorState {
             elector: Mailbox::new("Elector", tap.clone()),
             recorder: Mailbox::new("EventRecorder", tap.clone()),
             http: Mailbox::new("HttpServer", tap.clone()),
+            tracer: Mailbox::new("Tracer", tap.clone()),
         };
+        let tracing = replica
+            .traces
+            .as_ref()
+            .map(|(_, ratio)| Tracing::new(warm.tracer.clone(), Arc::clone(&replica.metrics), *ratio));
         let parts = TermParts {
             assembled: Arc::new(AssembledConfig {
                 config: replica.config.clone(),
@@ -87,6 +101,7 @@ impl SupervisorState {
             seed: replica.seed,
             clock: Arc::clone(&replica.clock),
             metrics: Arc::clone(&replica.metrics),
+            tracing,
             tap,
         };
         let placeholder = myself.get_cell();
@@ -98,13 +113,16 @@ impl SupervisorState {
                 stopping: Vec::new(),
                 recorder: placeholder,
                 http: None,
+                tracer: None,
             },
             parts,
             term: None,
+            terms: Terms::default(),
             term_is_over: false,
             cache_is_distrusted: false,
             caches: 0,
             shutting_down: false,
+            ending: false,
             restarts: Restarts::default(),
             tasks: TaskTracker::new(),
             watching: cancelled.child_token(),
@@ -113,6 +131,7 @@ impl SupervisorState {
             replica,
         };
         state.watch_depths();
+        state.start_tracer(&myself).await?;
         state.start_recorder(&myself).await?;
         state.start_http(&myself).await?;
         state.start_elector(&myself).await?;
@@ -135,6 +154,29 @@ impl SupervisorState {
         watch(metrics, &self.warm.elector);
         watch(metrics, &self.warm.recorder);
         watch(metrics, &self.mailbox);
+        if self.replica.traces.is_some() {
+            watch(metrics, &self.warm.tracer);
+        }
+    }
+
+    /// Unless nobody wants spans.
+    pub(super) async fn start_tracer(
+        &mut self,
+        myself: &ActorRef<SupervisorMessage>,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some((sink, _)) = &self.replica.traces else {
+            return Ok(());
+        };
+        let arguments = TracerArguments {
+            mailbox: self.warm.tracer.clone(),
+            sink: sink.clone(),
+            identity: self.replica.identity.clone(),
+            clock: Arc::clone(&self.replica.clock),
+        };
+        let (actor, _) = Actor::spawn_linked(None, Tracer, arguments, myself.get_cell()).await?;
+        self.cells.tracer = Some(actor.get_cell());
+        self.warm.tracer.bind(actor);
+        Ok(())
     }
 
     pub(super) async fn start_recorder(
@@ -209,6 +251,7 @@ impl SupervisorState {
             controller: controller.unwrap_or_default(),
             clock: Arc::clone(&self.replica.clock),
             metrics: Arc::clone(&self.replica.metrics),
+            tracing: self.parts.tracing.clone(),
         };
         let (actor, _) = Actor::spawn_linked(None, Elector, arguments, myself.get_cell()).await?;
         self.warm.elector.bind(actor);
@@ -261,6 +304,26 @@ impl SupervisorState {
         Ok(())
     }
 
+    /// What a watch that has listed everything tells, if anybody wants to know.
+    fn tells_of_lists(&self) -> Option<ListingTeller> {
+        let tracing = self.parts.tracing.clone()?;
+        Some(ListingTeller::new(move |listing: Listing| {
+            tracing.tell(TracerMessage::Operation(Box::new(Operation {
+                name: if listing.again { "relist" } else { "list" },
+                begun: listing.begun,
+                ended: listing.ended,
+                attributes: vec![
+                    ("plimsoll.kind", listing.kind.to_owned()),
+                    ("plimsoll.objects", listing.objects.to_string()),
+                    ("plimsoll.streaming", listing.streaming.to_string()),
+                ],
+                whole: true,
+                steps: Vec::new(),
+                error: None,
+            })));
+        }))
+    }
+
     /// `stream` tells the watches' random numbers apart.
     fn watch<K: CachedKind>(&self, stream: u64, watches: &WatchPulses) {
         let (sink, batches) = mpsc::channel(watch_feed::CHANNEL);
@@ -268,7 +331,8 @@ impl SupervisorState {
         random.set_stream(stream);
         let watching = Watch::<K>::new(self.replica.connections.main.clone(), random)
             .keeping(self.parts.raw.clone())
-            .with_pulse(watches.of(K::KIND).clone());
+            .with_pulse(watches.of(K::KIND).clone())
+            .telling(self.tells_of_lists());
         self.tasks.spawn(watching.run(sink, self.watching.clone()));
         let feeding = watch_feed::feed(batches, self.warm.cache.pinned(), K::message);
         let cancelled = self.watching.clone();

@@ -52,6 +52,7 @@ impl TermState {
             hand_over: self.hand_over.clone(),
             clock: Arc::clone(&parts.clock),
             metrics: Arc::clone(&parts.metrics),
+            tracing: parts.tracing.clone(),
         };
         let (queue_ref, _) = Actor::spawn_linked(None, SchedulingQueue, queue_arguments, myself.get_cell()).await?;
         let workers_arguments = BindingWorkersArguments {
@@ -76,6 +77,7 @@ impl TermState {
             hand_over: self.hand_over.clone(),
             clock: Arc::clone(&parts.clock),
             metrics: Arc::clone(&parts.metrics),
+            tracing: parts.tracing.clone(),
         };
         let evictor_arguments = EvictorArguments {
             mailbox: evictor.clone(),
@@ -85,6 +87,7 @@ impl TermState {
             token: Arc::clone(&self.token),
             clock: Arc::clone(&parts.clock),
             metrics: Arc::clone(&parts.metrics),
+            tracing: parts.tracing.clone(),
         };
         let (evictor_ref, _) = Actor::spawn_linked(None, Evictor, evictor_arguments, myself.get_cell()).await?;
         let spawning = Actor::spawn_linked(None, SchedulingCycle, cycle_arguments, myself.get_cell());

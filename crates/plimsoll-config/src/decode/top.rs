@@ -3,7 +3,7 @@ use super::cursor::{Cursor, Object};
 use super::extender::extender;
 use super::profile::profile;
 use crate::draft::{Draft, DraftClient, DraftElection};
-use crate::{DEFAULT_SCHEDULER_NAME, FeatureGates, GoDuration, ProfileConfig};
+use crate::{DEFAULT_SCHEDULER_NAME, FeatureGates, GoDuration, ProfileConfig, TracingConfig};
 
 /// A word of a profile stands for many defaults, so that a short text could fill the memory with them.
 const MAX_PROFILES: usize = 1000;
@@ -30,6 +30,11 @@ pub(super) fn configuration(top: Cursor<'_>, kind: ConfigKind, gates: &FeatureGa
         .collect();
     let extenders = top.items("extenders").into_iter().map(extender).collect();
     let delay_cache_until_active = top.boolean("delayCacheUntilActive").unwrap_or(false);
+    let tracing = if kind == ConfigKind::Plimsoll {
+        tracing(top.object("tracing"))
+    } else {
+        TracingConfig::default()
+    };
     top.finish();
     Draft {
         parallelism,
@@ -43,7 +48,20 @@ pub(super) fn configuration(top: Cursor<'_>, kind: ConfigKind, gates: &FeatureGa
         profiles: named(profiles, gates),
         extenders,
         delay_cache_until_active,
+        tracing,
     }
+}
+
+fn tracing(object: Option<Object<'_>>) -> TracingConfig {
+    let Some(mut object) = object else {
+        return TracingConfig::default();
+    };
+    let tracing = TracingConfig {
+        endpoint: object.text("endpoint").filter(|endpoint| !endpoint.is_empty()),
+        sampling_rate_per_million: object.int32("samplingRatePerMillion"),
+    };
+    object.finish();
+    tracing
 }
 
 fn profile_list<'t>(top: &mut Object<'t>) -> Vec<Cursor<'t>> {

@@ -32,6 +32,34 @@ fn profiles_share_a_name_only_where_rules_tell_them_apart() {
 }
 
 #[test]
+fn where_traces_go_is_said_by_plimsolls_own_kind_alone_and_the_rate_is_checked() {
+    let head = |group: &str, kind: &str| format!("apiVersion: {group}\nkind: {kind}\n");
+    let own = |tracing: &str| {
+        let text = head("plimsoll.dev/v1alpha1", "SchedulerConfiguration");
+        load(&format!("{text}tracing: {tracing}\n"), &FeatureGates::default())
+    };
+    let config = own("{endpoint: 'collector:4317', samplingRatePerMillion: 250000}").unwrap();
+    assert_eq!(config.tracing.endpoint.as_deref(), Some("collector:4317"));
+    assert_eq!(config.tracing.sampling_ratio(), Some(0.25));
+    assert_eq!(own("{}").unwrap().tracing.sampling_ratio(), None);
+    for rate in [-1, 1_000_001] {
+        assert_eq!(
+            error(&format!("tracing: {{samplingRatePerMillion: {rate}}}\n")),
+            format!(
+                "tracing.samplingRatePerMillion: Invalid value: {rate}: sampling rate must be less than or equal to one \
+                 million and not negative"
+            )
+        );
+    }
+    let upstream = head("kubescheduler.config.k8s.io/v1", "KubeSchedulerConfiguration");
+    let refused = load(&format!("{upstream}tracing: {{}}\n"), &FeatureGates::default());
+    assert!(
+        refused.unwrap_err().to_string().contains("tracing"),
+        "kube-scheduler has no such field"
+    );
+}
+
+#[test]
 fn what_only_plimsolls_own_kind_says_is_checked() {
     let cases = [
         (

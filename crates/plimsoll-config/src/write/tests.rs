@@ -173,6 +173,10 @@ fn everything_that_plimsolls_own_kind_says_is_read_as_it_was_written() {
         preemption_loop_window: Some(Duration::from_mins(10)),
         trace_sampling_ratio: Some(0.125),
     };
+    config.tracing = TracingConfig {
+        endpoint: Some("collector:4317".to_owned()),
+        sampling_rate_per_million: Some(10_000),
+    };
     let text = config.to_yaml(ConfigKind::Plimsoll);
     assert_eq!(
         load(&text, &FeatureGates::default()).unwrap_or_else(|error| unreachable!("{error}\n{text}")),

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use plimsoll_framework::Membership;
+use plimsoll_framework::{Membership, Profile};
 use plimsoll_model::{Namespace, Pod, Uid};
 
 use super::Engine;
@@ -12,6 +12,11 @@ impl Engine {
     pub(super) fn plan_for(&self, pod: &Pod) -> Option<&Arc<Plan>> {
         self.plans
             .of(pod, self.ledger.columns().namespace_labels(&pod.name.namespace))
+    }
+
+    /// The profile that takes the pod.
+    pub fn profile_of(&self, pod: &Pod) -> Option<&Arc<Profile>> {
+        self.plan_for(pod).map(|plan| &plan.profile)
     }
 
     /// Whether the pod is there and belongs to a profile.

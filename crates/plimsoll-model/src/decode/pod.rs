@@ -13,6 +13,7 @@ use crate::{
     ResourceList, Timestamp, Toleration, TopologySpreadConstraint, VolumeKind,
 };
 
+mod annotations;
 mod volume;
 
 impl<'de> Deserialize<'de> for Pod {
@@ -42,6 +43,8 @@ struct WirePodMeta {
     generation: i64,
     #[serde(default, deserialize_with = "or_default")]
     labels: Labels,
+    #[serde(default, deserialize_with = "or_default")]
+    annotations: annotations::WireAnnotations,
     #[serde(default)]
     creation_timestamp: Option<Timestamp>,
     #[serde(default)]
@@ -233,6 +236,7 @@ impl From<WirePod> for Pod {
             resource_version: head.resource_version.0,
             generation: metadata.generation,
             labels: metadata.labels,
+            trace_parent: metadata.annotations.trace_parent,
             creation_timestamp: metadata.creation_timestamp,
             deletion_timestamp: metadata.deletion_timestamp,
             controller: controller(metadata.owner_references),

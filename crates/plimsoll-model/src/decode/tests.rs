@@ -105,6 +105,22 @@ fn a_node_keeps_what_scheduling_reads() {
 }
 
 #[test]
+fn of_a_pods_annotations_only_its_creators_span_is_kept() {
+    let kept = |annotations: Value| {
+        let pod = pod_with(&json!({"metadata": {"annotations": annotations}}));
+        pod.trace_parent.map(|parent| parent.to_string())
+    };
+    let span = |number: u8| format!("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b{number}-01");
+    let (first, second) = (span(1), span(2));
+    assert_eq!(kept(json!({"a": "b", "traceparent": first, "c": null})), Some(span(1)));
+    let both = json!({"traceparent": first, "tracing.k8s.io/traceparent": second});
+    assert_eq!(kept(both), Some(span(2)), "the reserved key counts before the bare one");
+    assert_eq!(kept(json!({"traceparent": null, "tra\u{e9}": "x"})), None);
+    assert_eq!(kept(json!({"traceparent": "nonsense"})), None);
+    assert_eq!(kept(Value::Null), None);
+}
+
+#[test]
 fn annotations_show_only_whether_they_changed() {
     let hash = |annotations: &Value| {
         let metadata = json!({"name": "n", "uid": "1", "resourceVersion": "1", "annotations": annotations});

@@ -78,7 +78,7 @@ impl SchedulingQueue {
             self.groups.remove(&mut self.records, slot);
         }
         let record = &mut self.records[slot];
-        let before = record.place();
+        let before = (record.place(), record.gate);
         if let State::Parked { due } | State::Placed { due } = record.state {
             self.deadlines.remove(&(due, record.arrival));
         }

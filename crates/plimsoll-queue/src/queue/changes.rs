@@ -12,7 +12,7 @@ use crate::{node_update_events, pod_update_events};
 
 const ASSIGNED_POD_ADD: ClusterEvent = ClusterEvent::new(EventResource::AssignedPod, Action::ADD);
 const ASSIGNED_POD_DELETE: ClusterEvent = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
-const UNSCHEDULABLE_POD_ADD: ClusterEvent = ClusterEvent::new(EventResource::UnschedulablePod, Action::ADD);
+pub(super) const UNSCHEDULABLE_POD_ADD: ClusterEvent = ClusterEvent::new(EventResource::UnschedulablePod, Action::ADD);
 const UNSCHEDULABLE_POD_UPDATE: ClusterEvent = ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE);
 const NODE_ADD: ClusterEvent = ClusterEvent::new(EventResource::Node, Action::ADD);
 const NODE_DELETE: ClusterEvent = ClusterEvent::new(EventResource::Node, Action::DELETE);
@@ -153,6 +153,7 @@ impl SchedulingQueue {
         let nominated = pod.status.nominated_node_name.is_some();
         let ours = self.records.find(&pod.uid).is_some() || self.profile_number(pod).is_some();
         self.unmatched.remove(&pod.uid);
+        self.note_end_of_life(pod, now);
         self.forget_pod(pod);
         // A claim of a pod in flight or placed is the cycle's, which tells when its room is free.
         if pod.node_name().is_some() {

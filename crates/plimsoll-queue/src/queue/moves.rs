@@ -48,6 +48,7 @@ impl SchedulingQueue {
     pub(super) fn remove(&mut self, slot: Slot) {
         self.set_rejected_by(slot, PluginSets::EMPTY);
         self.set_state(slot, State::Nowhere, GONE);
+        self.journal.take(self.records[slot].arrival);
         if self.records.remove(slot).is_some() {
             self.renumber(slot);
         }
@@ -71,6 +72,7 @@ impl SchedulingQueue {
     /// `cause` is for its history.
     pub(super) fn set_state(&mut self, slot: Slot, state: State, cause: ClusterEvent) {
         let before = self.records[slot].place();
+        let gate = self.records[slot].gate;
         match self.records[slot].state {
             State::Active => self.active.remove(&mut self.records, slot),
             State::Backoff { .. } => self.backoff.remove(&mut self.records, slot),
@@ -92,7 +94,7 @@ impl SchedulingQueue {
             }
             State::Nowhere | State::InFlight { .. } => {}
         }
-        self.recount(slot, before, cause);
+        self.recount(slot, (before, gate), cause);
     }
 
     /// Puts a parked pod with those like it, unless it is there. One that was set aside is not woken with others.
@@ -111,7 +113,7 @@ impl SchedulingQueue {
             return;
         }
         self.leave_group(slot);
-        let before = self.records[slot].place();
+        let before = (self.records[slot].place(), self.records[slot].gate);
         self.records[slot].gate = gate;
         self.recount(slot, before, PRE_ENQUEUE);
     }
@@ -120,7 +122,8 @@ impl SchedulingQueue {
         self.groups.remove(&mut self.records, slot);
     }
 
-    pub(super) fn recount(&mut self, slot: Slot, before: Option<Place>, cause: ClusterEvent) {
+    /// The record's place was this one, and this plugin held it there.
+    pub(super) fn recount(&mut self, slot: Slot, (before, gate): (Option<Place>, Option<u16>), cause: ClusterEvent) {
         let record = &self.records[slot];
         let after = record.place();
         if before == after {
@@ -134,6 +137,7 @@ impl SchedulingQueue {
         }
         self.history
             .note(self.records.hash_of(&record.pod.uid), before, after, cause);
+        self.note_stay(slot, before, gate, cause);
     }
 
     /// Sets which plugins the pod waits for, and with it the gauge of unschedulable pods. A parked one has to join a group

@@ -1,204 +1,342 @@
-use std::sync::atomic::{AtomicU64, Ordering};
+//! Over real sockets and TLS.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http_body_util::BodyExt;
+use rustls::{ClientConfig, RootCertStore};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_rustls::TlsConnector;
 
 use super::*;
+use crate::certificate_authority::{Signed, TestAuthority};
+use crate::{
+    About, Access, AccessReviewer, AuthenticationLookup, AuthenticationOptions, Authenticator, AuthorizationOptions,
+    Authorizer, Check, DebugView, Document, Metrics, PageOf, StateSource, TlsIdentity, TokenReviewer, User, Verdict,
+};
 
-/// Leads or not, and counts how often it was told of a scrape.
-struct Known {
-    leads: bool,
-    scrapes: AtomicU64,
+/// Answers at once; panics and waits where it is told to.
+#[derive(Default)]
+struct State {
+    panics: AtomicBool,
+    slow: AtomicBool,
+    asked: Notify,
+    go_on: Notify,
 }
 
-impl StateSource for Known {
+impl StateSource for State {
     fn healthz(&self) -> BoxFuture<'_, Vec<Check>> {
         async { vec![Check::new("ping", Ok(()))] }.boxed()
     }
 
     fn readyz(&self) -> BoxFuture<'_, Vec<Check>> {
-        async { vec![Check::new("sched-handler-sync", Err("not yet".to_owned()))] }.boxed()
-    }
-
-    fn before_scrape(&self) -> BoxFuture<'_, ()> {
         async {
-            self.scrapes.fetch_add(1, Ordering::Relaxed);
+            assert!(!self.panics.load(Ordering::Relaxed), "a bug");
+            vec![Check::new("shutdown", Ok(()))]
         }
         .boxed()
     }
 
-    fn audit(&self) -> BoxFuture<'_, Result<String, String>> {
-        let answer = if self.leads {
-            Ok("audit 3: nothing wrong\n".to_owned())
-        } else {
-            Err("this replica does not lead".to_owned())
-        };
-        async { answer }.boxed()
+    fn before_scrape(&self) -> BoxFuture<'_, ()> {
+        async {
+            if self.slow.load(Ordering::Relaxed) {
+                self.asked.notify_one();
+                self.go_on.notified().await;
+            }
+        }
+        .boxed()
+    }
+
+    fn configz(&self) -> BoxFuture<'_, Result<Value, String>> {
+        async { Ok(json!({})) }.boxed()
     }
 
     fn resources(&self) -> BoxFuture<'_, Result<String, String>> {
-        async { Ok("# TYPE kube_pod_resource_request gauge\n".to_owned()) }.boxed()
+        async { Ok(String::new()) }.boxed()
+    }
+
+    fn explain<'a>(&'a self, _: Option<&'a str>) -> BoxFuture<'a, Document> {
+        let (status, json) = (http::StatusCode::OK, "{}".to_owned());
+        async move { Document { status, json } }.boxed()
+    }
+
+    fn audit(&self) -> BoxFuture<'_, Result<String, String>> {
+        async { Ok(String::new()) }.boxed()
     }
 
     fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
-        let answer = if self.leads {
-            Ok("pods that wait at Permit: 0\n".to_owned())
-        } else {
-            Err("this replica does not lead".to_owned())
+        async { Ok(String::new()) }.boxed()
+    }
+
+    fn debug_view(&self, _: DebugView, _: PageOf) -> BoxFuture<'_, Result<Value, String>> {
+        async { Ok(json!({})) }.boxed()
+    }
+}
+
+/// A cluster that knows the tokens `of-jane` and `of-joe`, trusts one authority, and lets jane alone do anything.
+struct Cluster(TestAuthority);
+
+impl TokenReviewer for Cluster {
+    fn review<'a>(&'a self, token: &'a str) -> BoxFuture<'a, Result<Option<User>, String>> {
+        let name = token.strip_prefix("of-").map(|name| User {
+            name: name.to_owned(),
+            ..User::default()
+        });
+        async { Ok(name) }.boxed()
+    }
+}
+
+impl AccessReviewer for Cluster {
+    fn review<'a>(&'a self, access: &'a Access) -> BoxFuture<'a, Result<Verdict, String>> {
+        let answer = match (access.user.name.as_str(), access.verb.as_str()) {
+            ("nobody-knows", _) => Err("no answer <b>".to_owned()),
+            (name, verb) => Ok(Verdict {
+                allowed: name == "jane" && verb == "get",
+                ..Verdict::default()
+            }),
         };
         async { answer }.boxed()
     }
+}
 
-    fn explain<'a>(&'a self, pod: Option<&'a str>) -> BoxFuture<'a, Document> {
-        let status = match (pod, self.leads) {
-            (None, _) => StatusCode::BAD_REQUEST,
-            (_, false) => StatusCode::SERVICE_UNAVAILABLE,
-            (_, true) => StatusCode::OK,
+impl AuthenticationLookup for Cluster {
+    fn read(&self) -> BoxFuture<'_, Result<BTreeMap<String, String>, String>> {
+        let texts = [("client-ca-file".to_owned(), self.0.pem())].into();
+        async { Ok(texts) }.boxed()
+    }
+}
+
+/// A server that runs, and what it knows.
+struct World {
+    cluster: Arc<Cluster>,
+    state: Arc<State>,
+    server: TestAuthority,
+    serving: Serving,
+    stop: CancellationToken,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl World {
+    async fn start(name: &str) -> Self {
+        let server = TestAuthority::new("servers");
+        let cluster = Arc::new(Cluster(TestAuthority::new("clients")));
+        let state = Arc::new(State::default());
+        let folder = std::env::temp_dir().join(format!("plimsoll-serve-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let signed = server.server(&["localhost"]);
+        let (certificate, key) = (folder.join("tls.crt"), folder.join("tls.key"));
+        std::fs::write(&certificate, signed.pem()).unwrap();
+        std::fs::write(&key, signed.key_pem()).unwrap();
+        let standard = AuthenticationOptions::default();
+        let authenticator = Authenticator::new(
+            &standard,
+            Some(Arc::clone(&cluster) as _),
+            Some(Arc::clone(&cluster) as _),
+        );
+        let guard = Guard {
+            authenticator: authenticator.await.unwrap(),
+            authorizer: Authorizer::new(&AuthorizationOptions::default(), Some(Arc::clone(&cluster) as _)).unwrap(),
         };
-        let json = format!("{pod:?}");
-        async move { Document { status, json } }.boxed()
+        let endpoints = Endpoints {
+            state: Arc::clone(&state) as _,
+            metrics: Arc::new(Metrics::new()),
+            debug: true,
+            about: Arc::new(About {
+                component: "plimsoll",
+                version: "v0.1.0".to_owned(),
+                built_with: String::new(),
+                emulation_version: "1.36".to_owned(),
+                started: jiff::Timestamp::UNIX_EPOCH,
+                began: Instant::now(),
+                flags: None,
+                statusz: true,
+            }),
+        };
+        let options = ServingOptions {
+            address: "127.0.0.1:0".parse().unwrap(),
+            tls: TlsOptions {
+                identity: TlsIdentity::Files { certificate, key },
+                http2: true,
+                ..TlsOptions::default()
+            },
+            http2_max_streams: 0,
+            port_sharing: false,
+        };
+        let stop = CancellationToken::new();
+        let serving = serve(options, Arc::new(guard), endpoints, stop.clone()).await.unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        Self {
+            cluster,
+            state,
+            server,
+            serving,
+            stop,
+        }
+    }
+
+    async fn connect(&self, client: Option<&Signed>) -> std::io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.server.der()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots);
+        let config = match client {
+            Some(signed) => config.with_client_auth_cert(vec![signed.der()], signed.key()).unwrap(),
+            None => config.with_no_client_auth(),
+        };
+        let stream = TcpStream::connect(self.serving.address()).await?;
+        let connector = TlsConnector::from(Arc::new(config));
+        connector.connect("localhost".try_into().unwrap(), stream).await
+    }
+
+    /// Status and body.
+    async fn send(&self, client: Option<&Signed>, head: &str) -> (u16, String) {
+        let mut stream = self.connect(client).await.unwrap();
+        let request = format!("{head}\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer).await;
+        let answer = String::from_utf8(answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(
+            head.to_lowercase().contains("cache-control: no-cache, private"),
+            "{head}"
+        );
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, body.to_owned())
+    }
+
+    async fn get(&self, path: &str, token: Option<&str>) -> (u16, String) {
+        let authorization = token.map(|token| format!("\r\nAuthorization: Bearer {token}"));
+        let head = format!("GET {path} HTTP/1.1{}", authorization.unwrap_or_default());
+        self.send(None, &head).await
     }
 }
 
-fn endpoints(leads: bool, debug: bool) -> (Arc<Known>, Endpoints) {
-    let known = Arc::new(Known {
-        leads,
-        scrapes: AtomicU64::new(0),
-    });
-    let endpoints = Endpoints {
-        state: Arc::clone(&known) as _,
-        metrics: Arc::new(Metrics::new()),
-        debug,
-    };
-    (known, endpoints)
-}
-
-fn get(endpoints: &Endpoints, path: &str) -> (u16, String) {
-    ask(endpoints, Request::get(path).body(()).unwrap())
-}
-
-fn ask(endpoints: &Endpoints, request: Request<()>) -> (u16, String) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(async {
-        let response = endpoints.answer(request).await;
-        let status = response.status().as_u16();
-        let body = response.into_body().collect().await.unwrap().to_bytes();
-        (status, String::from_utf8(body.to_vec()).unwrap())
-    })
-}
-
-#[test]
-fn an_audit_is_shown_by_a_leader_where_profiling_is_enabled() {
-    let shown = (200, "audit 3: nothing wrong\n".to_owned());
-    assert_eq!(get(&endpoints(true, true).1, "/debug/audit"), shown);
-    let standby = (503, "this replica does not lead\n".to_owned());
-    assert_eq!(get(&endpoints(false, true).1, "/debug/audit"), standby);
-    assert_eq!(get(&endpoints(true, false).1, "/debug/audit").0, 404);
-}
-
-#[test]
-fn pods_that_wait_at_permit_are_shown_by_a_leader_where_profiling_is_enabled() {
-    let path = "/debug/waiting-pods";
-    let shown = (200, "pods that wait at Permit: 0\n".to_owned());
-    assert_eq!(get(&endpoints(true, true).1, path), shown);
-    let standby = (503, "this replica does not lead\n".to_owned());
-    assert_eq!(get(&endpoints(false, true).1, path), standby);
-    assert_eq!(get(&endpoints(true, false).1, path).0, 404);
-}
-
-#[test]
-fn gauges_that_need_a_walk_are_brought_up_to_date_for_each_scrape_and_for_nothing_else() {
-    let (known, endpoints) = endpoints(true, true);
-    for path in ["/healthz", "/livez", "/readyz", "/debug/audit"] {
-        get(&endpoints, path);
-    }
-    assert_eq!(known.scrapes.load(Ordering::Relaxed), 0);
-    assert_eq!(get(&endpoints, "/metrics").0, 200);
-    assert_eq!(known.scrapes.load(Ordering::Relaxed), 1);
-}
-
-#[test]
-fn one_check_alone_tells_why_it_fails() {
-    let (_, endpoints) = endpoints(true, true);
-    let told = (500, "internal server error: not yet\n".to_owned());
-    assert_eq!(get(&endpoints, "/readyz/sched-handler-sync"), told);
-    assert_eq!(
-        get(&endpoints, "/readyz").1.lines().next().unwrap(),
-        "[-]sched-handler-sync failed: reason withheld"
-    );
+fn refused(code: u16, body: &str) -> Value {
+    let value: Value = serde_json::from_str(body).unwrap();
+    assert_eq!((&value["kind"], &value["code"]), (&json!("Status"), &json!(code)));
+    value["message"].clone()
 }
 
 #[tokio::test]
-async fn a_pod_is_explained_as_json_also_where_debugging_is_off() {
-    let cases = [
-        (true, "/debug/explain?pod=shop/web", 200, r#"Some("shop/web")"#),
-        (
-            true,
-            "/debug/explain?verbose&pod=shop%2Fweb",
-            200,
-            r#"Some("shop/web")"#,
-        ),
-        (true, "/debug/explain", 400, "None"),
-        (false, "/debug/explain?pod=shop/web", 503, r#"Some("shop/web")"#),
-    ];
-    for (leads, path, status, body) in cases {
-        let (_, endpoints) = endpoints(leads, false);
-        let request = Request::builder().uri(path).body(()).unwrap();
-        let response = endpoints.answer(request).await;
-        assert_eq!(response.status().as_u16(), status, "{path}");
-        assert_eq!(response.headers()[header::CONTENT_TYPE], "application/json");
-        let answered = response.into_body().collect().await.unwrap().to_bytes();
-        assert_eq!(answered, body.as_bytes(), "{path}");
+async fn each_request_is_answered_as_its_sender_may_ask() {
+    let world = World::start("guarded").await;
+    for path in ["/healthz", "/livez", "/readyz"] {
+        assert_eq!(world.get(path, None).await, (200, "ok".to_owned()), "{path}");
     }
-}
-
-#[test]
-fn exemplars_are_for_scrapers_that_ask_for_open_metrics() {
-    let (_, endpoints) = endpoints(true, false);
-    let asked = |accept: &str| {
-        let request = Request::get("/metrics").header("accept", accept);
-        ask(&endpoints, request.body(()).unwrap()).1
-    };
-    let prometheus = "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.1";
-    assert!(asked(prometheus).ends_with("# EOF\n"));
-    assert!(!asked("text/plain").contains("# EOF"));
-}
-
-#[test]
-fn metrics_begin_anew_when_they_are_deleted() {
-    let (_, endpoints) = endpoints(true, false);
-    endpoints.metrics.undecodable_object("pods");
-    assert!(get(&endpoints, "/metrics").1.contains("undecodable"));
-    let delete = |path: &str| ask(&endpoints, Request::delete(path).body(()).unwrap());
-    assert_eq!(delete("/metrics"), (200, "metrics reset\n".to_owned()));
-    assert!(!get(&endpoints, "/metrics").1.contains("undecodable"));
-    assert_eq!(delete("/metrics/resources").0, 200);
-    assert_eq!(delete("/healthz").0, 405);
-}
-
-#[test]
-fn health_checks_are_counted_for_those_who_measure_how_often_it_was_well() {
-    let (_, endpoints) = endpoints(true, false);
-    for path in ["/healthz", "/readyz", "/readyz?verbose"] {
-        get(&endpoints, path);
-    }
-    let (_, slis) = get(&endpoints, "/metrics/slis");
-    for line in [
-        r#"kubernetes_healthcheck{name="ping",type="healthz"} 1"#,
-        r#"kubernetes_healthcheck{name="sched-handler-sync",type="readyz"} 0"#,
-        r#"kubernetes_healthchecks_total{name="sched-handler-sync",status="error",type="readyz"} 2"#,
+    for (path, token, user) in [
+        ("/metrics", None, "system:anonymous"),
+        ("/readyz/shutdown", None, "system:anonymous"),
+        ("/nowhere", None, "system:anonymous"),
+        ("/configz", Some("of-joe"), "joe"),
     ] {
-        assert!(slis.lines().any(|found| found == line), "{line} in {slis}");
+        let (status, body) = world.get(path, token).await;
+        assert_eq!(status, 403);
+        let told = format!("forbidden: User \"{user}\" cannot get path \"{path}\"");
+        assert_eq!(refused(403, &body), json!(told));
     }
-    let delete = Request::delete("/metrics/slis").body(()).unwrap();
-    assert_eq!(ask(&endpoints, delete).0, 200);
-    assert!(!get(&endpoints, "/metrics/slis").1.contains("kubernetes_healthcheck"));
+    let (status, body) = world.get("/healthz", Some("unknown")).await;
+    assert_eq!((status, refused(401, &body)), (401, json!("Unauthorized")));
+    assert_eq!(world.get("/metrics", Some("of-jane")).await.0, 200);
+    assert_eq!(
+        world.get("/nowhere", Some("of-jane")).await,
+        (404, "404 page not found\n".to_owned())
+    );
+    let put = "PUT /debug/flags/v HTTP/1.1\r\nAuthorization: Bearer of-jane\r\nContent-Length: 0";
+    let (status, body) = world.send(None, put).await;
+    assert_eq!(status, 403);
+    assert_eq!(
+        refused(403, &body),
+        json!("forbidden: User \"jane\" cannot put path \"/debug/flags/v\"")
+    );
+    let unknown = (
+        500,
+        "Internal Server Error: \"/metrics\": no answer &lt;b&gt;\n".to_owned(),
+    );
+    assert_eq!(world.get("/metrics", Some("of-nobody-knows")).await, unknown);
 }
 
-#[test]
-fn what_pods_ask_for_is_shown_by_whoever_knows_it() {
-    let (_, endpoints) = endpoints(true, false);
-    let shown = "# TYPE kube_pod_resource_request gauge\n".to_owned();
-    assert_eq!(get(&endpoints, "/metrics/resources"), (200, shown));
+#[tokio::test]
+async fn a_client_certificate_is_as_good_as_a_token() {
+    let world = World::start("certificates").await;
+    let metrics = "GET /metrics HTTP/1.1";
+    let of = |name: &str, group| world.cluster.0.client(name, group);
+    assert_eq!(world.send(Some(&of("jane", None)), metrics).await.0, 200);
+    assert_eq!(world.send(Some(&of("joe", None)), metrics).await.0, 403);
+    assert_eq!(
+        world.send(Some(&of("root", Some("system:masters"))), metrics).await.0,
+        200
+    );
+    let strangers = TestAuthority::new("strangers");
+    let forged = strangers.client("root", Some("system:masters"));
+    assert_eq!(world.send(Some(&forged), metrics).await.0, 401);
+    let with_token = format!("{metrics}\r\nAuthorization: Bearer of-jane");
+    assert_eq!(world.send(Some(&forged), &with_token).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_request_that_panics_is_answered_and_harms_no_other() {
+    let world = World::start("panics").await;
+    world.state.panics.store(true, Ordering::Relaxed);
+    let told = "This request caused apiserver to panic. Look in the logs for details.\n";
+    assert_eq!(world.get("/readyz", None).await, (500, told.to_owned()));
+    world.state.panics.store(false, Ordering::Relaxed);
+    assert_eq!(world.get("/readyz", None).await.0, 200);
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_answered_when_the_server_stops_and_no_other_is_taken() {
+    let world = World::start("stops").await;
+    world.state.slow.store(true, Ordering::Relaxed);
+    let mut idle = world.connect(None).await.unwrap();
+    let stopping = async {
+        world.state.asked.notified().await;
+        world.stop.cancel();
+        // The listener is gone before the request is answered.
+        while TcpStream::connect(world.serving.address()).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        world.state.go_on.notify_one();
+    };
+    let (answer, ()) = tokio::join!(biased; world.get("/metrics", Some("of-jane")), stopping);
+    assert_eq!(answer.0, 200);
+    world.serving.ended().await;
+    assert_eq!(idle.read(&mut [0; 1]).await.unwrap_or(0), 0);
+}
+
+#[tokio::test]
+async fn a_request_that_does_not_end_is_given_up_after_five_seconds() {
+    let world = World::start("hangs").await;
+    world.state.slow.store(true, Ordering::Relaxed);
+    let mut stream = world.connect(None).await.unwrap();
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer of-jane\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    world.state.asked.notified().await;
+    tokio::time::pause();
+    let began = Instant::now();
+    world.stop.cancel();
+    world.serving.ended().await;
+    assert_eq!(began.elapsed().as_secs(), 5);
+}
+
+#[tokio::test]
+async fn several_may_listen_on_one_port_where_that_is_permitted() {
+    let one = listen("127.0.0.1:0".parse().unwrap(), true).unwrap();
+    let address = one.local_addr().unwrap();
+    assert!(listen(address, true).is_ok());
+    let alone = listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
+    assert!(listen(alone.local_addr().unwrap(), false).is_err());
 }

@@ -1,8 +1,10 @@
 use plimsoll_config::SchedulerConfig;
+use plimsoll_telemetry::{AuthenticationOptions, AuthorizationOptions, RequestHeaderOptions, TlsIdentity, TlsVersion};
 
 use super::*;
 use crate::config_source::ConfigSource;
 use crate::logging::{Logging, Routing};
+use crate::serving::Serving;
 
 fn read(arguments: &[&str]) -> Result<Request, FlagError> {
     parse("plimsoll", arguments.iter().map(OsString::from))
@@ -25,9 +27,22 @@ fn without_flags_everything_is_as_kube_scheduler_has_it() {
     assert_eq!(options.access, Access::default());
     assert_eq!(options.config, SchedulerConfig::default());
     assert_eq!(options.logging, Logging::default());
-    let listen = options.listen.expect("it serves");
-    assert_eq!(listen.address, "0.0.0.0:10259".parse().unwrap());
-    assert!(matches!(listen.tls, TlsIdentity::SelfSigned));
+    let serving = options.serving.expect("it serves");
+    assert_eq!(serving.options.address, "0.0.0.0:10259".parse().unwrap());
+    let tls = &serving.options.tls;
+    assert!(matches!(tls.identity, TlsIdentity::SelfSigned) && tls.http2 && tls.by_name.is_empty());
+    assert_eq!(tls.min_version, TlsVersion::Tls12);
+    assert_eq!(
+        (serving.options.http2_max_streams, serving.options.port_sharing),
+        (0, false)
+    );
+    assert_eq!(serving.authentication, AuthenticationOptions::default());
+    assert_eq!(serving.authorization, AuthorizationOptions::default());
+    assert_eq!(
+        (serving.authentication_kubeconfig, serving.authorization_kubeconfig),
+        (None, None)
+    );
+    assert!(serving.warnings.is_empty());
     assert_eq!((options.host, options.test_panic_label), (None, None));
 }
 
@@ -51,7 +66,7 @@ fn each_flag_lands_where_it_belongs() {
         format!("{} {}", client.qps, client.burst)
     };
     let access: Look = |options| format!("{:?} {:?}", options.access.kubeconfig, options.access.master);
-    let listen: Look = |options| format!("{:?}", options.listen.as_ref().map(|listen| listen.address));
+    let listen: Look = |options| format!("{:?}", options.serving.as_ref().map(|serving| serving.options.address));
     let logging: Look = |options| format!("{:?} {}", options.logging.format, options.logging.verbosity);
     let modules: Look = |options| options.logging.vmodule.to_string();
     let flushes: Look = |options| format!("{:?}", options.logging.flush_frequency);
@@ -142,20 +157,107 @@ fn each_flag_lands_where_it_belongs() {
     }
 }
 
+fn serving(arguments: &[&str]) -> Serving {
+    options(arguments).serving.expect("it serves")
+}
+
 #[test]
-fn certificate_and_key_come_from_files() {
-    let listen = options(&["--tls-cert-file=c", "--tls-private-key-file=k"])
-        .listen
-        .expect("it serves");
-    let TlsIdentity::Files { certificate, key } = listen.tls else {
-        panic!("{:?}", listen.tls);
+fn certificates_come_from_files_or_a_folder() {
+    let identity = |arguments: &[&str]| serving(arguments).options.tls.identity;
+    let files = ["--tls-cert-file=c", "--tls-private-key-file=k", "--cert-dir=/d"];
+    let TlsIdentity::Files { certificate, key } = identity(&files) else {
+        panic!("{:?}", identity(&files));
     };
     assert_eq!((certificate, key), (PathBuf::from("c"), PathBuf::from("k")));
+    let TlsIdentity::Folder { folder, address } = identity(&["--cert-dir=/d", "--bind-address=10.0.0.1"]) else {
+        panic!("no folder");
+    };
+    assert_eq!((folder, address), (PathBuf::from("/d"), "10.0.0.1".parse().ok()));
+    let by_name = serving(&["--tls-sni-cert-key=a,b:x,y", "--tls-sni-cert-key", "c,d"])
+        .options
+        .tls
+        .by_name;
+    assert_eq!(by_name.len(), 2);
+    assert_eq!(
+        (by_name[0].names.as_slice(), &by_name[1].key),
+        (&["x".to_owned(), "y".to_owned()][..], &PathBuf::from("d"))
+    );
+}
+
+#[test]
+fn tls_is_spoken_as_flags_say_and_what_is_not_there_is_warned_of() {
+    let options = serving(&[
+        "--tls-min-version=VersionTLS13",
+        "--disable-http2-serving",
+        "--http2-max-streams-per-connection=7",
+        "--permit-port-sharing=true",
+        "--permit-address-sharing",
+    ])
+    .options;
+    assert_eq!((options.tls.min_version, options.tls.http2), (TlsVersion::Tls13, false));
+    assert_eq!((options.http2_max_streams, options.port_sharing), (7, true));
+    let warned = serving(&[
+        "--tls-min-version=VersionTLS10",
+        "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,TLS_RSA_WITH_RC4_128_SHA",
+        "--tls-curve-preferences=29,25",
+        "--requestheader-group-headers=X-Groups",
+    ]);
+    assert_eq!(
+        warned.warnings,
+        [
+            "--tls-min-version=VersionTLS10: TLS 1.2 is the oldest version that is spoken",
+            "--tls-cipher-suites: TLS_RSA_WITH_RC4_128_SHA is not there and not used",
+            "--tls-curve-preferences: 25 is not there and not used",
+            "--requestheader-group-headers is set without specifying the standard X-Remote-Group header - API aggregation \
+             will not work",
+        ]
+    );
+}
+
+#[test]
+fn flags_say_whom_to_ask_about_senders_and_what_anybody_may() {
+    let serving = serving(&[
+        "--authentication-kubeconfig=/n",
+        "--authentication-skip-lookup",
+        "--authentication-token-webhook-cache-ttl=1m",
+        "--authentication-tolerate-lookup-failure=false",
+        "--client-ca-file=/c",
+        "--requestheader-client-ca-file=/r",
+        "--requestheader-allowed-names=a,b",
+        "--requestheader-allowed-names=c",
+        "--requestheader-uid-headers=x-remote-uid",
+        "--authorization-kubeconfig=/z",
+        "--authorization-always-allow-paths=/healthz,/metrics*",
+        "--authorization-webhook-cache-authorized-ttl=2s",
+        "--authorization-webhook-cache-unauthorized-ttl=3s",
+    ]);
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let expected = AuthenticationOptions {
+        client_ca_file: Some("/c".into()),
+        request_header: RequestHeaderOptions {
+            client_ca_file: Some("/r".into()),
+            allowed_names: texts(&["a", "b", "c"]),
+            uid_headers: texts(&["x-remote-uid"]),
+            ..RequestHeaderOptions::default()
+        },
+        skip_lookup: true,
+        tolerate_lookup_failure: false,
+        token_ttl: Duration::from_mins(1),
+    };
+    assert_eq!(serving.authentication, expected);
+    let expected = AuthorizationOptions {
+        always_allow_paths: texts(&["/healthz", "/metrics*"]),
+        authorized_ttl: Duration::from_secs(2),
+        unauthorized_ttl: Duration::from_secs(3),
+    };
+    assert_eq!(serving.authorization, expected);
+    let kubeconfigs = (serving.authentication_kubeconfig, serving.authorization_kubeconfig);
+    assert_eq!(kubeconfigs, (Some("/n".into()), Some("/z".into())));
 }
 
 #[test]
 fn errors_say_what_is_wrong() {
-    let cases: [(&[&str], &str); 32] = [
+    let cases: [(&[&str], &str); 39] = [
         (&["demon"], r#""plimsoll" does not take any arguments, got ["demon"]"#),
         (
             &["--leader-elect", "false", "x"],
@@ -166,12 +268,37 @@ fn errors_say_what_is_wrong() {
             r#""plimsoll" does not take any arguments, got ["--v=2"]"#,
         ),
         (
-            &["--cert-dir=/a"],
-            "--cert-dir is a flag of kube-scheduler that this version of Plimsoll does not have yet",
+            &["--disabled-metrics=a"],
+            "--disabled-metrics is a flag of kube-scheduler that this version of Plimsoll does not have yet",
         ),
         (
-            &["--cert_dir", "/a"],
-            "--cert-dir is a flag of kube-scheduler that this version of Plimsoll does not have yet",
+            &["--disabled_metrics", "a"],
+            "--disabled-metrics is a flag of kube-scheduler that this version of Plimsoll does not have yet",
+        ),
+        (&["--tls-min-version=1.3"], "unknown tls version \"1.3\""),
+        (
+            &["--tls-cipher-suites=A"],
+            "Cipher suite A not supported or doesn't exist",
+        ),
+        (
+            &["--tls-curve-preferences=29,-1"],
+            "curve preference -1 is out of range (must be 1-65535)",
+        ),
+        (
+            &["--tls-sni-cert-key=a"],
+            "expected comma separated certificate and key file paths",
+        ),
+        (
+            &["--requestheader-group-headers= "],
+            "empty value in \"requestheader-group-headers\"",
+        ),
+        (
+            &["--requestheader-uid-headers=X-Uid"],
+            "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header",
+        ),
+        (
+            &["--authorization-always-allow-paths=/a*/b"],
+            "only trailing * allowed in \"a*/b\"",
         ),
         (&["--feature_gates=A=true"], "unrecognized feature gate: A"),
         (
@@ -425,7 +552,7 @@ fn every_flag_of_kube_scheduler_is_there_with_its_default() {
     let of = |name: &str| command.get_arguments().find(|flag| flag.get_long() == Some(name));
     for line in KUBE_SCHEDULER.lines() {
         let (name, default) = line.split_once(' ').unwrap_or((line, ""));
-        if name == "help" || upstream::is_not_there_yet(name) {
+        if name == "help" {
             continue;
         }
         let flag = of(name).unwrap_or_else(|| panic!("--{name} is not there"));
@@ -443,15 +570,6 @@ fn every_flag_of_kube_scheduler_is_there_with_its_default() {
         };
         assert_eq!(shown, default.trim_matches(['"', '[', ']']), "--{name}");
     }
-}
-
-#[test]
-fn no_flag_is_refused_that_kube_scheduler_does_not_have() {
-    let known: Vec<_> = KUBE_SCHEDULER
-        .lines()
-        .filter_map(|line| line.split(' ').next())
-        .collect();
-    assert!(upstream::NOT_YET.iter().all(|name| known.contains(name)));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use plimsoll_actors::assembled_config::AssembledConfig;
 use plimsoll_actors::supervisor::Reconfigurer;
 use plimsoll_client::Clock;
 use plimsoll_config::SchedulerConfig;
+use plimsoll_model::Moment;
 use plimsoll_telemetry::Metrics;
 
 use super::RunError;
@@ -40,6 +41,7 @@ impl Reloads {
     }
 
     async fn take(&self, read: io::Result<Content>) {
+        let found = self.clock.now();
         let cause = |cause| ConfigSourceError::Read {
             path: self.file.path().to_owned(),
             cause,
@@ -54,13 +56,13 @@ impl Reloads {
                 self.loader.tell_notes(&loaded);
                 let mut config = loaded.config;
                 let restart = keep_what_needs_a_restart(&self.started, &mut config);
-                self.accept(AssembledConfig { config, profiles }, &hash, &restart);
+                self.accept(AssembledConfig { config, profiles }, &hash, &restart, found);
             }
-            Err(error) => self.refuse(&error.to_string()),
+            Err(error) => self.refuse(&error.to_string(), found),
         }
     }
 
-    fn accept(&self, assembled: AssembledConfig, hash: &str, restart: &[&'static str]) {
+    fn accept(&self, assembled: AssembledConfig, hash: &str, restart: &[&'static str], found: Moment) {
         let mut note = format!(
             "loaded the configuration {} with the profiles {}",
             &hash[..SHORT.min(hash.len())],
@@ -77,18 +79,17 @@ impl Reloads {
             .config()
             .loaded(hash, self.clock.wall().as_duration().as_secs_f64());
         self.metrics.config().reloaded(!restart.is_empty());
-        self.replica.reconfigure(assembled, note);
+        self.replica.found(found).reconfigure(assembled, note);
     }
 
-    fn refuse(&self, why: &str) {
+    fn refuse(&self, why: &str, found: Moment) {
         tracing::error!(
             file = %self.file.path().display(),
             error = why,
             "The changed configuration cannot be used; the last one stays in use"
         );
         self.metrics.config().refused();
-        self.replica.reject(format!(
-            "keeps its configuration, the changed one cannot be used: {why}"
-        ));
+        let told = format!("keeps its configuration, the changed one cannot be used: {why}");
+        self.replica.found(found).reject(told);
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn keep_what_needs_a_restart(started: &SchedulerConfig, new: &mut Sch
         &mut new.delay_cache_until_active,
         &mut changed,
     );
+    keep("tracing", &started.tracing, &mut new.tracing, &mut changed);
     changed
 }
 

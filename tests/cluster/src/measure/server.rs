@@ -152,17 +152,15 @@ impl Embedded {
         let path = file("yaml");
         std::fs::write(&path, config)?;
         let port = free_port()?;
-        let mut args = vec![
+        let args = vec![
             format!("--config={}", path.display()),
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
             "-v=2".to_owned(),
-        ];
-        if scheduler == Scheduler::KubeScheduler {
             // It knows nobody here, so nobody must ask for leave to read its metrics.
-            args.push("--authentication-skip-lookup".to_owned());
-            args.push("--authorization-always-allow-paths=/metrics,/healthz,/readyz,/livez".to_owned());
-        }
+            "--authentication-skip-lookup".to_owned(),
+            "--authorization-always-allow-paths=/metrics,/healthz,/readyz,/livez,/debug/audit".to_owned(),
+        ];
         let program = scheduler.among(&self.programs)?;
         let process = Process::spawn(scheduler.name(), &program, &args, &[], &file("log"))?;
         Ok(Replica {
@@ -170,6 +168,7 @@ impl Embedded {
             user: User::scheduler(number),
             process,
             port,
+            certificate: None,
         })
     }
 }

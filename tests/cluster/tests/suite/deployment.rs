@@ -41,6 +41,7 @@ fn the_manifest_is_accepted_and_its_account_may_do_all_that_scheduling_takes() -
             "nobody holds the lease"
         );
         answers_at(port, &deployment.probed_paths()?).await?;
+        tells_administrators_more(port).await?;
         let refused = "forbidden";
         ensure!(
             !process.log_text().contains(refused),
@@ -85,11 +86,11 @@ async fn start(cluster: &mut Cluster<'_>, deployment: &Deployment) -> anyhow::Re
     let token = answer.status.and_then(|status| status.token).context("no token")?;
     let port = free_port()?;
     let mut arguments = deployment.arguments()?;
-    arguments.extend([
-        format!("--kubeconfig={}", kubeconfig(cluster, &token)?.display()),
-        "--bind-address=127.0.0.1".to_owned(),
-        format!("--secure-port={port}"),
-    ]);
+    let kubeconfig = kubeconfig(cluster, &token)?;
+    arguments.extend(
+        ["", "authentication-", "authorization-"].map(|of| format!("--{of}kubeconfig={}", kubeconfig.display())),
+    );
+    arguments.extend(["--bind-address=127.0.0.1".to_owned(), format!("--secure-port={port}")]);
     let control_plane = cluster.control_plane();
     let program = Scheduler::Plimsoll.program(control_plane)?;
     let log = control_plane.dir().path().join("deployed.log");
@@ -103,6 +104,17 @@ fn kubeconfig(cluster: &mut Cluster<'_>, token: &str) -> anyhow::Result<PathBuf>
     let path = control_plane.dir().path().join("deployed.kubeconfig");
     std::fs::write(&path, of_admin.replace(&admin.token(), token))?;
     Ok(path)
+}
+
+/// The account may ask about whoever asks it, and which authorities the cluster trusts.
+async fn tells_administrators_more(port: u16) -> anyhow::Result<()> {
+    let mut config = Config::new(format!("https://127.0.0.1:{port}").parse()?);
+    config.accept_invalid_certs = true;
+    config.auth_info.token = Some(User::admin().token().into());
+    let request = http::Request::get("/metrics").body(Vec::new())?;
+    let metrics = Client::try_from(config)?.request_text(request).await?;
+    ensure!(metrics.contains("scheduler_"), "{metrics}");
+    Ok(())
 }
 
 async fn answers_at(port: u16, paths: &[String]) -> anyhow::Result<()> {

@@ -18,6 +18,7 @@ mod preemption;
 mod races;
 mod reload;
 mod scrape;
+mod serving;
 mod unbuilt;
 mod volumes;
 mod waiting;

@@ -24,7 +24,7 @@ fn what(job: &WriteJob) -> String {
 struct Fixture {
     writes: StatusWrites,
     uid: Uid,
-    name: ObjectName,
+    pod: Pod,
 }
 
 impl Fixture {
@@ -32,16 +32,13 @@ impl Fixture {
         let pod = pod("a").build();
         Self {
             writes: StatusWrites::default(),
-            uid: pod.uid,
-            name: pod.name,
+            uid: pod.uid.clone(),
+            pod,
         }
     }
 
     fn submit(&mut self, node: &str) -> Option<String> {
-        self.writes
-            .submit(&self.uid, &self.name, patch(node))
-            .as_ref()
-            .map(what)
+        self.writes.submit(&self.pod, patch(node)).as_ref().map(what)
     }
 
     fn answered(&mut self, reply: &PatchReply) -> Vec<String> {
@@ -57,7 +54,7 @@ impl Fixture {
         let pod = std::sync::Arc::new(pod("a").build());
         WriteJob::Bind {
             claim,
-            trace: TraceContext::of(&pod.uid),
+            trace: TraceContext::of(&pod),
             pod,
             node: "n".into(),
         }
@@ -121,7 +118,7 @@ fn patches_that_wait_behind_one_another_become_one() {
     f.submit("one");
     f.submit("two");
     let nothing = PodStatusPatch::default();
-    assert!(f.writes.submit(&f.uid.clone(), &f.name.clone(), nothing).is_none());
+    assert!(f.writes.submit(&f.pod, nothing).is_none());
     assert_eq!(f.answered(&PatchReply::Patched), [r#"Set("two")"#]);
 }
 

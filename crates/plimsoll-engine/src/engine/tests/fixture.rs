@@ -434,6 +434,7 @@ impl ProfileBuilder {
             match_rules: Vec::new(),
             backoff: None,
             percentage_of_nodes_to_score: None,
+            trace_sampling_ratio: None,
             not_there_yet: Vec::new(),
             events: Vec::new(),
             queue_sort: Arc::new(Arrival),

@@ -1,12 +1,10 @@
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
-use http_body_util::Full;
+use http::{HeaderMap, Method, StatusCode, header};
 
-use super::{Endpoints, debugged, text};
+use super::Endpoints;
+use crate::page::{Page, answered, page, text};
 
-const PROMETHEUS: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-const OPEN_METRICS: HeaderValue =
-    HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What a scraper asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +47,7 @@ fn wants_open_metrics(headers: &HeaderMap) -> bool {
 }
 
 impl Endpoints {
-    pub(super) async fn scraped(&self, scrape: Scrape) -> Response<Full<Bytes>> {
+    pub(super) async fn scraped(&self, scrape: Scrape) -> Page {
         match scrape {
             Scrape::Metrics => {
                 self.state.before_scrape().await;
@@ -60,10 +58,9 @@ impl Endpoints {
                 written(self.metrics.open_metrics(), OPEN_METRICS)
             }
             Scrape::Slis => written(self.metrics.health().text(), PROMETHEUS),
-            Scrape::Resources => match self.state.resources().await {
-                Ok(page) => written(Ok(page), PROMETHEUS),
-                Err(reason) => debugged(Err(reason)),
-            },
+            Scrape::Resources => answered(self.state.resources().await, |body| {
+                page(StatusCode::OK, PROMETHEUS, body)
+            }),
             Scrape::Reset => {
                 self.metrics.reset();
                 reset()
@@ -77,13 +74,9 @@ impl Endpoints {
     }
 }
 
-fn written(page: Result<String, std::fmt::Error>, kind: HeaderValue) -> Response<Full<Bytes>> {
-    match page {
-        Ok(body) => {
-            let mut response = text(StatusCode::OK, body);
-            response.headers_mut().insert(header::CONTENT_TYPE, kind);
-            response
-        }
+fn written(body: Result<String, std::fmt::Error>, content_type: &'static str) -> Page {
+    match body {
+        Ok(body) => page(StatusCode::OK, content_type, body),
         Err(error) => text(
             StatusCode::INTERNAL_SERVER_ERROR,
             format!("encoding metrics: {error}\n"),
@@ -91,6 +84,6 @@ fn written(page: Result<String, std::fmt::Error>, kind: HeaderValue) -> Response
     }
 }
 
-fn reset() -> Response<Full<Bytes>> {
-    text(StatusCode::OK, "metrics reset\n".to_owned())
+fn reset() -> Page {
+    text(StatusCode::OK, "metrics reset\n")
 }

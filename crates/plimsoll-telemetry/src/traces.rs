@@ -1,0 +1,17 @@
+//! Where finished spans go: through a bounded queue to a task that exports them over OTLP.
+//!
+//! Whoever has spans gives them to a [`SpanSink`] and goes on. What the queue has no room for is dropped and counted. So a
+//! collector that is down, slow or refuses costs spans, and nothing else.
+
+mod exporter;
+mod exporting;
+mod settings;
+mod sink;
+
+pub use opentelemetry;
+pub use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
+
+pub use self::exporter::{ExporterError, ServiceInstance};
+pub use self::exporting::Exporting;
+pub use self::settings::{ExportLimits, Protocol, TraceSettings, TraceSettingsError};
+pub use self::sink::SpanSink;
