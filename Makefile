@@ -57,7 +57,7 @@ release: ## Build the plimsoll binary as released
 	cargo build --package plimsoll --bin plimsoll --release
 
 .PHONY: test
-test: controlplane upstream helm jaeger binary oracle-binary ## Run all tests, the real control plane's suite included
+test: controlplane upstream helm jaeger prometheus binary oracle-binary ## Run all tests, the real control plane's suite included
 	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_ORACLE="$(abspath $(ORACLE))" cargo test --workspace --no-fail-fast
 
 .PHONY: cluster
@@ -165,6 +165,15 @@ helm: ## Build Helm, and fetch what others define, into a cache outside the tree
 jaeger: ## Build Jaeger into a cache outside the tree (once per machine)
 	@if command -v go >/dev/null; then tests/observability/jaeger/build.sh; \
 	else echo "no Go toolchain: the tests decide what to do without Jaeger" >&2; fi
+
+.PHONY: prometheus
+prometheus: ## Build Prometheus and promtool into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/prometheus/program/build.sh; \
+	else echo "no Go toolchain: the tests decide what to do without Prometheus" >&2; fi
+
+.PHONY: prometheus-queries
+prometheus-queries: controlplane prometheus binary ## Ask a real Prometheus the queries of the dashboard and the rules
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --package plimsoll-prometheus -- --nocapture
 
 .PHONY: controlplane
 controlplane: ## Build etcd, kube-apiserver and kube-scheduler into a cache outside the tree (once per machine)

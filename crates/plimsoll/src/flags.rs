@@ -17,7 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser};
 use plimsoll_client::Access;
 use plimsoll_config::{DEFAULT_BIND_PODS_BURST, ElectionConfig, FeatureGateError, FeatureGates, parse_go_duration};
