@@ -336,6 +336,7 @@ struct Warm {
 }
 
 /// What the supervisor owns.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct SupervisorState {
     replica: Replica,
     mailbox: Mailbox<SupervisorMessage>,
@@ -472,7 +473,7 @@ impl SupervisorState {
         let Some(tracing) = &self.parts.tracing else { return };
         tracing.tell(TracerMessage::Operation(Box::new(Operation {
             name: "reload",
-            begun: found.unwrap_or(self.now()),
+            begun: found.unwrap_or_else(|| self.now()),
             ended: self.now(),
             attributes: vec![("plimsoll.note", note.to_owned())],
             whole: true,

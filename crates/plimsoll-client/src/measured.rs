@@ -79,7 +79,7 @@ mod tests {
         };
         let client = script.client().to_host("10.0.0.1:6443").with_rate_limit(&limit);
         let client = client.measured_by(metrics.rest_client());
-        let token = TermToken::new(1, Moment::ZERO, Duration::from_secs(60), Duration::from_secs(5));
+        let token = TermToken::new(1, Moment::ZERO, Duration::from_mins(1), Duration::from_secs(5));
         let pod = decode_pod(pod("a", 9).to_string().as_bytes()).unwrap();
         for _ in 0..2 {
             client.bind(&token, &pod, "n1").await;

@@ -157,7 +157,7 @@ impl Ledger {
     pub(crate) fn guests(&self, node: &str) -> impl Iterator<Item = &Arc<Pod>> {
         let entries = self.guests.get(node).into_iter().flatten();
         let entries = entries.filter_map(|uid| self.pods.get(uid));
-        entries.filter_map(|entry| entry.pod.as_ref().or(entry.hold.as_ref().map(|hold| &hold.pod)))
+        entries.filter_map(|entry| entry.pod.as_ref().or_else(|| entry.hold.as_ref().map(|hold| &hold.pod)))
     }
 
     /// Every disruption budget, by namespace and name.

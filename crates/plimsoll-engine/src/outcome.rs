@@ -8,6 +8,7 @@ use crate::{ClaimId, Diagnosis, Nomination};
 
 /// How far a cycle came.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one at a time, and moved once")]
 pub enum Step {
     /// This I/O is needed before the cycle can go on with [`Engine::resume`](crate::Engine::resume).
     Needs(Effect),

@@ -5,6 +5,10 @@ use crate::Place;
 
 /// What the queue tells of one pod to whoever asks why it is pending.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own that is shown as such"
+)]
 pub struct Account {
     /// Where it is.
     pub place: Place,

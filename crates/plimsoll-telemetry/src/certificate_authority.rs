@@ -40,16 +40,16 @@ impl TestAuthority {
         if let Some(group) = group {
             params.distinguished_name.push(DnType::OrganizationName, group);
         }
-        self.sign(params)
+        self.sign(&params)
     }
 
     /// For a server of these names.
     pub(crate) fn server(&self, names: &[&str]) -> Signed {
         let names: Vec<_> = names.iter().map(|&name| name.to_owned()).collect();
-        self.sign(CertificateParams::new(names).unwrap())
+        self.sign(&CertificateParams::new(names).unwrap())
     }
 
-    fn sign(&self, params: CertificateParams) -> Signed {
+    fn sign(&self, params: &CertificateParams) -> Signed {
         let key = KeyPair::generate().unwrap();
         let certificate = params.signed_by(&key, &self.0).unwrap();
         Signed { certificate, key }

@@ -102,15 +102,12 @@ pub fn install(options: &LogOptions) -> Result<(), ParseError> {
     let streams = Arc::new(Streams::of_process(options.routing));
     let lines = Lines::new(options.format, Arc::clone(&streams));
     let repeats = Arc::downgrade(lines.repeats());
-    let installed = match filter {
-        Some(filter) => {
-            verbosity().give_way_to_directives();
-            tracing_subscriber::registry().with(filter).with(lines).try_init()
-        }
-        None => {
-            verbosity().begin(options.verbosity, options.vmodule.clone());
-            tracing_subscriber::registry().with(verbosity()).with(lines).try_init()
-        }
+    let installed = if let Some(filter) = filter {
+        verbosity().give_way_to_directives();
+        tracing_subscriber::registry().with(filter).with(lines).try_init()
+    } else {
+        verbosity().begin(options.verbosity, options.vmodule.clone());
+        tracing_subscriber::registry().with(verbosity()).with(lines).try_init()
     };
     // An error says that there is a subscriber already.
     if installed.is_ok() {

@@ -177,6 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::float_cmp, reason = "whole numbers are exact")]
     fn a_command_with_brackets_and_spaces_in_its_name_confuses_nobody() {
         let text = "7 (a ) b) S 1 7 7 0 -1 4194304 1 2 3 4 150 50 0 0 20 0 3 0 1234 4096000 250 18446744073709551615";
         let stat = Stat::parse(text).unwrap();

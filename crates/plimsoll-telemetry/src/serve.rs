@@ -165,7 +165,7 @@ impl Server {
             let connection = self.clone();
             self.connections.spawn(async move {
                 let cut = connection.cut.clone();
-                cut.run_until_cancelled(connection.handle(stream, peer)).await;
+                Box::pin(cut.run_until_cancelled(connection.handle(stream, peer))).await;
             });
         }
         drop(listener);

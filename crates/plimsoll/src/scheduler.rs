@@ -341,7 +341,7 @@ impl Scheduler {
             effects,
             permits,
             connections,
-            advertised: listen.as_ref().and_then(Listen::url),
+            advertised: listen.as_ref().and_then(plimsoll_actors::http_server::Listen::url),
             listen,
             seed,
             clock: Arc::new(clock),

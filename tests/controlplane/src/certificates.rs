@@ -37,7 +37,7 @@ impl Authority {
     /// A serving certificate for `localhost` and 127.0.0.1.
     pub fn serving(&self) -> anyhow::Result<ServingCertificate> {
         let names = ["localhost", "127.0.0.1", "kubernetes.default.svc"].map(str::to_owned);
-        self.sign(CertificateParams::new(names.to_vec())?)
+        self.sign(&CertificateParams::new(names.to_vec())?)
     }
 
     /// A certificate for a client of this name and group.
@@ -46,10 +46,10 @@ impl Authority {
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         params.distinguished_name.push(rcgen::DnType::CommonName, name);
         params.distinguished_name.push(rcgen::DnType::OrganizationName, group);
-        self.sign(params)
+        self.sign(&params)
     }
 
-    fn sign(&self, params: CertificateParams) -> anyhow::Result<ServingCertificate> {
+    fn sign(&self, params: &CertificateParams) -> anyhow::Result<ServingCertificate> {
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(ServingCertificate {

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// Takes connections, and no spans. Dropping it ends it.
 #[derive(Debug)]
 pub struct Collector {
     address: String,
     asked: Arc<AtomicUsize>,
-    task: JoinHandle<()>,
+    task: JoinSet<()>,
 }
 
 impl Collector {
@@ -39,7 +39,8 @@ impl Collector {
         let address = format!("http://{}", listener.local_addr()?);
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
-        let task = tokio::task::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             let mut held = Vec::new();
             while let Ok((stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::Relaxed);
@@ -75,6 +76,6 @@ async fn respond(mut stream: TcpStream, answer: &str) {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        self.task.abort();
+        self.task.abort_all();
     }
 }

@@ -46,7 +46,7 @@ pub struct Jaeger {
 }
 
 /// How long a span may take on its way: it is exported at once, and the machine is shared.
-const PROMPT: Duration = Duration::from_secs(60);
+const PROMPT: Duration = Duration::from_mins(1);
 
 #[derive(Deserialize)]
 struct Answer {

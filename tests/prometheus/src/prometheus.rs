@@ -25,15 +25,13 @@ impl Programs {
     /// When they cannot be built, or are missing in CI.
     pub fn find() -> anyhow::Result<Option<Self>> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("program/build.sh");
-        match build(&script)? {
-            Some(folder) => Ok(Some(Self { folder })),
-            None => {
-                let reason = skip("Prometheus", "there is no Go toolchain to build it".to_owned())?;
-                // Also when the test harness captures output.
-                let _ = writeln!(std::io::stderr().lock(), "\n*** PROMETHEUS IS SKIPPED: {reason}\n");
-                Ok(None)
-            }
+        if let Some(folder) = build(&script)? {
+            return Ok(Some(Self { folder }));
         }
+        let reason = skip("Prometheus", "there is no Go toolchain to build it".to_owned())?;
+        // Also when the test harness captures output.
+        let _ = writeln!(std::io::stderr().lock(), "\n*** PROMETHEUS IS SKIPPED: {reason}\n");
+        Ok(None)
     }
 
     /// Runs promtool and returns what it says.
@@ -213,13 +211,14 @@ fn encoded(query: &str) -> String {
 fn configuration(target: &Target, token: &Path) -> String {
     format!(
         "global:\n  scrape_interval: 1s\n  scrape_timeout: 1s\n  evaluation_interval: 1s\n\
-         rule_files: [{rules:?}]\n\
+         rule_files: [\"{rules}\"]\n\
          scrape_configs:\n\
          - job_name: plimsoll\n  scheme: https\n\
-         \x20 authorization:\n    credentials_file: {token:?}\n\
+         \x20 authorization:\n    credentials_file: \"{token}\"\n\
          \x20 tls_config:\n    insecure_skip_verify: true\n\
          \x20 static_configs:\n  - targets: ['127.0.0.1:{port}']\n",
-        rules = shipped("rules.yaml"),
+        rules = shipped("rules.yaml").display(),
+        token = token.display(),
         port = target.port,
     )
 }

@@ -11,6 +11,7 @@ use super::dumper::phase_text;
 use super::{Listed, NodeListing, QueueListing, TermListing, TermRecord};
 use crate::wall_times::WallTimes;
 
+#[expect(clippy::needless_pass_by_value, reason = "made for it")]
 fn page(total: usize, items: Vec<Value>, next: Option<&str>) -> Value {
     let mut page = json!({ "total": total, "items": items });
     if let Some(next) = next {

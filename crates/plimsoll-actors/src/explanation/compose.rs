@@ -68,7 +68,7 @@ pub(super) fn explain(facts: &Facts) -> Explanation {
     let node = facts
         .pod
         .node_name()
-        .or(standing.map(|standing| standing.node.as_str()));
+        .or_else(|| standing.map(|standing| standing.node.as_str()));
     let account = facts.account.as_ref().filter(|_| pending);
     let prospect = facts.cycle.prospect.as_ref().filter(|_| pending);
     Explanation {

@@ -34,6 +34,7 @@ impl SchedulingCycleState {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "an arm for each notice")]
     fn act_on_one(&mut self, notice: Notice, now: Moment) {
         match notice {
             Notice::SendBinding { claim, pod, node } => {

@@ -37,18 +37,17 @@ impl SchedulingCycleState {
                 if diagnosis.preemption_tried {
                     self.metrics.preemption().attempted();
                 }
-                match diagnosis.preemption.take() {
-                    Some(plan) => self.preempt(popped, diagnosis, plan, now),
-                    None => {
-                        if diagnosis.preemption_tried {
-                            tracing::info!(
-                                name: V2, pod = %pod.name, trace_id = %trace_of(pod),
-                                "No preemption candidate is found; preemption is not helpful for scheduling"
-                            );
-                        }
-                        self.conclude_unschedulable(pod, diagnosis, None, now);
-                    }
+                if let Some(plan) = diagnosis.preemption.take() {
+                    self.preempt(popped, diagnosis, plan, now);
+                    return;
                 }
+                if diagnosis.preemption_tried {
+                    tracing::info!(
+                        name: V2, pod = %pod.name, trace_id = %trace_of(pod),
+                        "No preemption candidate is found; preemption is not helpful for scheduling"
+                    );
+                }
+                self.conclude_unschedulable(pod, diagnosis, None, now);
             }
             Outcome::Failed {
                 message,

@@ -40,24 +40,19 @@ impl QueueHandles {
         let made = || metrics.queue().handling_of(&event.to_string());
         self.handling.entry(event).or_insert_with(made)
     }
+}
 
-    /// As in kube-scheduler the point ends in success, whether the pod may be tried or not.
-    fn gates_ran(
-        &self,
-        metrics: &Metrics,
-        points: &[(String, Vec<Duration>)],
-        plugins: &[(&'static str, Code, Duration)],
-    ) {
-        let point = ExtensionPoint::PreEnqueue.as_str();
-        for (profile, runs) in points {
-            let handle = metrics.framework().point(profile, point, Code::Success.as_str());
-            for took in runs {
-                handle.took(*took, None);
-            }
+/// As in kube-scheduler the point ends in success, whether the pod may be tried or not.
+fn gates_ran(metrics: &Metrics, points: &[(String, Vec<Duration>)], plugins: &[(&'static str, Code, Duration)]) {
+    let point = ExtensionPoint::PreEnqueue.as_str();
+    for (profile, runs) in points {
+        let handle = metrics.framework().point(profile, point, Code::Success.as_str());
+        for took in runs {
+            handle.took(*took, None);
         }
-        for (plugin, code, took) in plugins {
-            metrics.framework().plugin(plugin, point, code.as_str()).took(*took);
-        }
+    }
+    for (plugin, code, took) in plugins {
+        metrics.framework().plugin(plugin, point, code.as_str()).took(*took);
     }
 }
 
@@ -92,8 +87,7 @@ impl SchedulingQueueState {
             metrics.unschedulable(plugin, &profile, difference);
         }
         metrics.wakeups(moved.wakeups.asked, moved.wakeups.useful, moved.wakeups.wasted);
-        self.measured
-            .gates_ran(&self.metrics, &moved.gates, &moved.gate_plugins);
+        gates_ran(&self.metrics, &moved.gates, &moved.gate_plugins);
         for error in moved.hint_errors {
             tracing::error!(
                 plugin = error.plugin, event = error.event, pod = %error.pod, error = error.error,

@@ -126,7 +126,7 @@ fn describe(record: &AttemptRecord, span: &mut Span) {
 }
 
 fn rejected(rejection: &Rejection) -> Vec<KeyValue> {
-    let examples = rejection.examples.iter().map(|node| node.to_string());
+    let examples = rejection.examples.iter().map(ToString::to_string);
     vec![
         KeyValue::new("plimsoll.plugin", rejection.plugin),
         KeyValue::new("plimsoll.nodes", i64::from(rejection.nodes)),

@@ -52,7 +52,7 @@ pub(super) fn preemption(record: &PreemptionRecord, building: &mut Building) {
     let own = Whereabouts {
         trace: record.trace.trace_id(),
         span: span_id_of("preemption", &record.preemptor.uid, number),
-        parent: record.attempt.unwrap_or(record.trace.root()),
+        parent: record.attempt.unwrap_or_else(|| record.trace.root()),
     };
     let ends: Vec<(&VictimRecord, u64)> = record
         .victims

@@ -144,11 +144,11 @@ struct Rank {
 
 impl Rank {
     fn of(survey: &Survey, node: NodeIndex) -> Self {
-        let none = Self {
+        let unrejected = Self {
             filters: 0,
             for_good: 0,
         };
-        survey.rejections(node).fold(none, |rank, (_, verdict)| Self {
+        survey.rejections(node).fold(unrejected, |rank, (_, verdict)| Self {
             filters: rank.filters + 1,
             for_good: rank.for_good + u32::from(verdict.resolvability() == Resolvability::Unresolvable),
         })

@@ -45,6 +45,7 @@ pub(super) struct Choice {
     pub(super) feasible: usize,
 }
 
+#[expect(clippy::large_enum_variant, reason = "one at a time, and moved once")]
 pub(super) enum Flow {
     Go(Stage),
     Wait(Effect),

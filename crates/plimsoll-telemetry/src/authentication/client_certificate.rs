@@ -1,3 +1,4 @@
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -76,7 +77,10 @@ impl Authorities {
             uids => return Err(format!("expected 1 UID, but found multiple: {uids:?}")),
         };
         let fingerprint = ring::digest::digest(&ring::digest::SHA256, own);
-        let fingerprint: String = fingerprint.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let fingerprint = fingerprint.as_ref().iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        });
         Ok(Some(User {
             name: subject.common_name,
             uid,

@@ -24,11 +24,11 @@ pub(super) fn flagz(about: &About, headers: &HeaderMap) -> Page {
         }
         Some(Form::Text) => {
             let delimiter = delimiter(about.began.elapsed().subsec_nanos());
-            let lines: String = flags
+            let lines = flags
                 .iter()
-                .map(|(name, value)| format!("{name}{delimiter}{value}\n"))
-                .collect();
-            text(StatusCode::OK, head(about.component, "flagz") + &lines)
+                .map(|(name, value)| [name, delimiter, value, "\n"].concat());
+            let lines: Vec<String> = lines.collect();
+            text(StatusCode::OK, head(about.component, "flagz") + &lines.concat())
         }
         None => not_acceptable(headers),
     }

@@ -37,6 +37,10 @@ pub(super) struct Omissions {
 }
 
 impl Lines {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the log is of this process, and no decision hangs on it"
+    )]
     pub(super) fn new(format: LogFormat, streams: Arc<Streams>) -> Self {
         Self {
             omissions: Arc::new(Omissions {

@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use plimsoll_cluster::fixtures::{node, pod};
-use plimsoll_cluster::{Cluster, Election, Scheduler, State, suite};
+use plimsoll_cluster::{Cluster, Election, PodFacts, Scheduler, State, suite};
 use plimsoll_controlplane::User;
 use serde_json::Value;
 

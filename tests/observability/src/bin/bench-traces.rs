@@ -47,7 +47,7 @@ fn main() -> anyhow::Result<()> {
                 let measured = Box::pin(measure_with(&control_plane, of, number, NODES, pods, LIMIT)).await?;
                 ensure!(measured.violations.is_empty(), "{:?}", measured.violations);
                 number += 1;
-                let first = *first.get_or_insert(measured.took());
+                let first = *first.get_or_insert_with(|| measured.took());
                 let ratio = measured.took().as_secs_f64() / first.as_secs_f64();
                 suite::say(&format!("    {name:<20}{measured}    time x {ratio:.3}"));
             }

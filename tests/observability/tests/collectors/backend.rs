@@ -16,6 +16,10 @@ fn parts<'t>(trace: &'t Trace, of: &str) -> Vec<&'t str> {
 }
 
 #[test]
+#[expect(
+    clippy::too_many_lines,
+    reason = "one cluster, three pods and what there is beside them"
+)]
 fn a_placed_a_preempting_and_a_pending_pod_each_have_a_tree_in_jaeger() -> anyhow::Result<()> {
     let Some(program) = jaeger()? else { return Ok(()) };
     suite::run(async |cluster| {

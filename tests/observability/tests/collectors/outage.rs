@@ -22,8 +22,8 @@ async fn placed_with(cluster: &mut Cluster<'_>, endpoint: &str) -> anyhow::Resul
     cluster
         .create_pods((0..PODS).map(|number| pod(&format!("p{number}")).cpu("10m")))
         .await?;
-    cluster.bound_count(PODS, Duration::from_secs(60)).await?;
-    let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+    cluster.bound_count(PODS, Duration::from_mins(1)).await?;
+    let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
     loop {
         let metrics = cluster.replicas()[at].metrics().await?;
         let exported = metrics.total("plimsoll_spans_exported_total", &[]);

@@ -3,6 +3,7 @@ use std::time::Duration;
 use plimsoll_engine::{Awaits, FailureReason, Lack, PreBinding, Standing};
 use plimsoll_framework::{ClusterEvent, PermitWait, Status};
 use plimsoll_model::testing::{PodBuilder, pod};
+use smallvec::SmallVec;
 
 use super::*;
 use crate::evictor::VictimAwaited;
@@ -76,7 +77,7 @@ fn standing(state: ClaimState) -> Standing {
     Standing {
         node: "n1".into(),
         since: second(95),
-        permits: Default::default(),
+        permits: SmallVec::default(),
         pre_bind: None,
         binder: None,
         state,
@@ -215,7 +216,7 @@ fn whom_a_claimed_pod_waits_for_is_told() {
     let permit = |standing: &mut Standing| {
         standing.permits.push(PermitWait {
             plugin: "Gang",
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             until: second(155),
         });
     };
@@ -266,13 +267,13 @@ fn whom_a_pod_without_a_claim_waits_for_is_told() {
         Place::Gated,
     );
     gated.pod = Arc::new(pod("p").gate("quota").gate("team").build());
-    let gates = "its scheduling gates to be removed: quota, team";
-    assert_eq!(waits(&gated), wait("Gate", gates, None));
+    let awaited = "its scheduling gates to be removed: quota, team";
+    assert_eq!(waits(&gated), wait("Gate", awaited, None));
     assert_eq!(
         state_and_summary(&gated),
         (
             PodState::Gated,
-            format!("it is held back and not tried; it waits for {gates}")
+            format!("it is held back and not tried; it waits for {awaited}")
         )
     );
     let other = with_account(|account| account.gate = Some("Quota".to_owned()), Place::Gated);

@@ -9,7 +9,7 @@ use crate::{Awaits, PreBinding};
 #[test]
 fn a_pod_that_waits_at_permit_stands_there_and_then_at_its_pre_bind_work_and_its_binding() {
     let profile = ProfileBuilder::new()
-        .permit("Gang", |_| PermitOutcome::Wait(Duration::from_secs(60)))
+        .permit("Gang", |_| PermitOutcome::Wait(Duration::from_mins(1)))
         .volumes();
     let mut cluster = Cluster::new(profile.build());
     cluster.add_node("n1", 1000);

@@ -51,6 +51,7 @@ fn a_configured_endpoint_is_a_grpc_address_as_elsewhere_in_kubernetes_or_a_url()
 }
 
 #[test]
+#[expect(clippy::float_cmp, reason = "as they were read")]
 fn the_sampler_is_a_share_of_all_traces() {
     let ratio = |env: &[_]| settings(None, &[&[ENDPOINT], env].concat()).ratio;
     let sampler = |name| ("OTEL_TRACES_SAMPLER", name);
