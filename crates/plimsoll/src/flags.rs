@@ -223,8 +223,8 @@ struct ElectionFlags {
 }
 
 /// Several faults in one text, as kube-scheduler puts them together; none when there is no fault.
-fn aggregate(faults: Vec<String>) -> Option<String> {
-    match &faults[..] {
+fn aggregate(faults: &[String]) -> Option<String> {
+    match faults {
         [] => None,
         [fault] => Some(fault.clone()),
         _ => Some(format!("[{}]", faults.join(", "))),

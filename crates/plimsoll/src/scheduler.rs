@@ -349,7 +349,9 @@ impl Scheduler {
             traces: traces.as_ref().map(|traces| (traces.sink.clone(), traces.ratio)),
             tap: None,
         };
-        let replica = replica.start().await.map_err(|error| RunError::Start(reason(error)))?;
+        let replica = Box::pin(replica.start())
+            .await
+            .map_err(|error| RunError::Start(reason(error)))?;
         let reloads = loader.file().map(|path| ConfigFile::new(path, &content));
         let reloads = reloads.map(|file| {
             metrics

@@ -134,8 +134,8 @@ fn would_help(help: &WouldHelp) -> Vec<String> {
             table.row([near.node.clone(), "-".to_owned(), fits]);
         }
         for (row, lack) in near.lacks.iter().enumerate() {
-            let node = if row == 0 { near.node.clone() } else { String::new() };
-            table.row([node, lack.plugin.clone(), lack.what.clone()]);
+            let named = if row == 0 { near.node.clone() } else { String::new() };
+            table.row([named, lack.plugin.clone(), lack.what.clone()]);
         }
     }
     table.lines()

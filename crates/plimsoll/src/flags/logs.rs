@@ -10,6 +10,7 @@ use super::{FlagError, aggregate, parse_go_bool};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Logs")]
+#[expect(clippy::doc_markdown, reason = "it is read on a terminal")]
 pub(super) struct LogFlags {
     /// Sets the log format. Permitted formats: "json" (gated by LoggingBetaOptions), "text"
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -73,7 +74,7 @@ impl LogFlags {
                 set.map(|(_, name)| format!("options.{name}: Forbidden: Feature LoggingAlphaOptions is disabled")),
             );
         }
-        if let Some(faults) = aggregate(faults) {
+        if let Some(faults) = aggregate(&faults) {
             return Err(FlagError::Usage(faults));
         }
         Ok(LogOptions {

@@ -47,6 +47,7 @@ fn without_flags_everything_is_as_kube_scheduler_has_it() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn each_flag_lands_where_it_belongs() {
     type Look = fn(&Options) -> String;
     let election: Look = |options| {
@@ -256,6 +257,7 @@ fn flags_say_whom_to_ask_about_senders_and_what_anybody_may() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn errors_say_what_is_wrong() {
     let cases: [(&[&str], &str); 39] = [
         (&["demon"], r#""plimsoll" does not take any arguments, got ["demon"]"#),

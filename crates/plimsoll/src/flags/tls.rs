@@ -11,6 +11,7 @@ use super::{FlagError, given, parse_go_bool};
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "TLS")]
+#[expect(clippy::doc_markdown, reason = "it is read on a terminal")]
 pub(super) struct TlsFlags {
     /// Folder of kube-scheduler.crt and kube-scheduler.key, which are made if they are not there; without effect beside
     /// --tls-cert-file

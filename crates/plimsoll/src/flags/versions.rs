@@ -48,7 +48,7 @@ impl VersionFlags {
             minor: emulated.minor.saturating_sub(SKEW),
             ..emulated
         };
-        let compatible = read(&self.min_compatibility_version)?.unwrap_or(by_default.max(FLOOR));
+        let compatible = read(&self.min_compatibility_version)?.unwrap_or_else(|| by_default.max(FLOOR));
         let mut faults = Vec::new();
         if !(FLOOR..=OURS).contains(&emulated) {
             faults.push(format!(
@@ -60,7 +60,7 @@ impl VersionFlags {
                 "minCompatibilityVersion version {compatible} is not between [{FLOOR}, {emulated}]"
             ));
         }
-        aggregate(faults).map_or(Ok(()), |faults| Err(FlagError::Usage(faults)))
+        aggregate(&faults).map_or(Ok(()), |faults| Err(FlagError::Usage(faults)))
     }
 
     /// Whether another version is to be behaved as than the one that Plimsoll behaves as.

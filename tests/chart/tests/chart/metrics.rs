@@ -36,6 +36,19 @@ fn series() -> anyhow::Result<BTreeSet<String>> {
     metrics.hand_over().reached(HandOverStage::CaughtUp, took);
     metrics.watch_mailbox("SchedulingCycle", || 1);
     metrics.config().loaded("hash", 1.0);
+    metrics.hand_over().vacant_for(took);
+    metrics
+        .framework()
+        .point("default-scheduler", "Filter", "Success")
+        .took(took, None);
+    metrics.framework().plugin("NodeName", "Filter", "Success").took(took);
+    metrics
+        .framework()
+        .evaluations("NodeName", "Filter", "default-scheduler")
+        .add(1);
+    metrics.preemption().chosen(1);
+    metrics.preemption().ended("done");
+    metrics.resignations().resigned("cycle");
     let text = metrics.text()?;
     let name = |line: &str| line.split(['{', ' ']).next().unwrap_or_default().to_owned();
     Ok(text.lines().filter(|line| !line.starts_with('#')).map(name).collect())

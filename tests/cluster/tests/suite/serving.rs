@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 /// How long anything may take that needs no time by itself.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 /// The identity of a scheduler that the suite does not watch.
 const APART: usize = User::REPLICAS;
 
@@ -76,6 +76,7 @@ fn write(folder: &Path, name: &str, certificate: &ServingCertificate) -> anyhow:
 }
 
 /// The message of a refusal.
+#[expect(clippy::needless_pass_by_value, reason = "made for it")]
 fn refusal(answer: (u16, String)) -> anyhow::Result<(u16, String)> {
     let status: Value = serde_json::from_str(&answer.1).with_context(|| format!("no Status: {answer:?}"))?;
     ensure!(status["kind"] == "Status" && status["code"] == answer.0, "{status}");
