@@ -99,6 +99,9 @@ pub(super) fn structured(kind: &str, version: &'static str, name: &str, fields: 
         object.extend(fields);
     }
     let mut page = page(StatusCode::OK, JSON, format!("{object}\n"));
+    if let Ok(told) = HeaderValue::from_str(&format!("{JSON};g={GROUP};v={version};as={kind}")) {
+        page.headers_mut().insert(header::CONTENT_TYPE, told);
+    }
     if version == "v1alpha1" {
         let endpoint = kind.to_lowercase();
         let old =

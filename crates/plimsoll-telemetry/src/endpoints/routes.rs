@@ -5,8 +5,8 @@ use super::{Asked, Endpoints, flags_page, health_pages, pprof_pages, statusz};
 use crate::page::{JSON, Page, answered, error, json, not_found, page, text};
 use crate::{Check, DebugView, PageOf};
 
-/// First parts of the paths that `/statusz` lists, as kube-scheduler does: nothing below `/debug`.
-pub(super) const LISTED: [&str; 7] = ["configz", "flagz", "healthz", "livez", "metrics", "readyz", "statusz"];
+/// First parts of the paths that `/statusz` lists, as kube-scheduler does: nothing below `/debug`, and not itself.
+pub(super) const LISTED: [&str; 6] = ["configz", "flagz", "healthz", "livez", "metrics", "readyz"];
 
 impl Endpoints {
     /// The one place where paths are told apart. A page of its own comes in as a line here, with a method of

@@ -250,7 +250,7 @@ async fn status_is_told_as_text_and_as_json() {
         assert!(text.contains(line), "{line} in {text}");
     }
     assert!(
-        text.contains(" /configz /flagz /healthz /livez /metrics /readyz /statusz\n"),
+        text.contains(" /configz /flagz /healthz /livez /metrics /readyz\n"),
         "{text}"
     );
 
@@ -264,7 +264,7 @@ async fn status_is_told_as_text_and_as_json() {
         "goVersion": "Rust 1.95",
         "binaryVersion": "v0.1.0",
         "emulationVersion": "1.36",
-        "paths": ["/configz", "/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz"],
+        "paths": ["/configz", "/flagz", "/healthz", "/livez", "/metrics", "/readyz"],
     });
     assert_eq!((status, serde_json::from_str(&body).unwrap()), (200, expected));
 }
