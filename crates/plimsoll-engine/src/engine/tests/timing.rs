@@ -113,9 +113,12 @@ fn plugins_are_counted_by_the_nodes_that_reach_them() {
     assert_eq!(counts(&cluster, ExtensionPoint::Filter), [3, 3]);
     assert_eq!(counts(&cluster, ExtensionPoint::Score), [3]);
     assert_eq!(counts(&cluster, ExtensionPoint::PreFilter), [1]);
-    cluster.refuse(&pod("b", 600));
-    // One node is full, and the duel has turned the others away.
+    cluster.place(&pod("b", 600));
     assert_eq!(counts(&cluster, ExtensionPoint::Filter), [3, 2]);
+    assert_eq!(counts(&cluster, ExtensionPoint::Score), [2]);
+    // Two nodes are full, and the duel turns the third away.
+    cluster.refuse(&pod("c", 600));
+    assert_eq!(counts(&cluster, ExtensionPoint::Filter), [3, 1]);
     assert_eq!(counts(&cluster, ExtensionPoint::Score), [0]);
 }
 
