@@ -259,7 +259,7 @@ fn flags_say_whom_to_ask_about_senders_and_what_anybody_may() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn errors_say_what_is_wrong() {
-    let cases: [(&[&str], &str); 39] = [
+    let cases: [(&[&str], &str); 37] = [
         (&["demon"], r#""plimsoll" does not take any arguments, got ["demon"]"#),
         (
             &["--leader-elect", "false", "x"],
@@ -268,14 +268,6 @@ fn errors_say_what_is_wrong() {
         (
             &["--", "--v=2"],
             r#""plimsoll" does not take any arguments, got ["--v=2"]"#,
-        ),
-        (
-            &["--disabled-metrics=a"],
-            "--disabled-metrics is a flag of kube-scheduler that this version of Plimsoll does not have yet",
-        ),
-        (
-            &["--disabled_metrics", "a"],
-            "--disabled-metrics is a flag of kube-scheduler that this version of Plimsoll does not have yet",
         ),
         (&["--tls-min-version=1.3"], "unknown tls version \"1.3\""),
         (
