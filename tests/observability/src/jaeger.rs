@@ -69,7 +69,6 @@ impl Jaeger {
             "admin.http",
             "collector.grpc-server",
             "collector.http-server",
-            "http-server",
             "query.grpc-server",
         ] {
             arguments.push(format!("--{other}.host-port=127.0.0.1:{}", free_port()?));
