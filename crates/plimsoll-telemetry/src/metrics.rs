@@ -361,7 +361,7 @@ mod tests {
             .attempts()
             .ended(AttemptResult::Error, "p", Duration::from_millis(3), Some(trace));
         let line = concat!(
-            r#"scheduler_scheduling_attempt_duration_seconds_bucket{profile="p",result="error",le="0.004"} 1"#,
+            r#"scheduler_scheduling_attempt_duration_seconds_bucket{le="0.004",profile="p",result="error"} 1"#,
             r##" # {trace_id="0f8fad5bd9cb469fa16570867728950e"} 0.003"##
         );
         let open = metrics.open_metrics().unwrap();
