@@ -50,8 +50,8 @@ const PROMPT: Duration = Duration::from_mins(1);
 
 #[derive(Deserialize)]
 struct Answer {
-    #[serde(default)]
-    data: Vec<serde_json::Value>,
+    /// `null` where there is nothing.
+    data: Option<Vec<serde_json::Value>>,
 }
 
 impl Jaeger {
@@ -74,7 +74,9 @@ impl Jaeger {
             arguments.push(format!("--{other}.host-port=127.0.0.1:{}", free_port()?));
         }
         let log = dir.path().join("jaeger.log");
-        let process = Process::spawn("jaeger", &program.0, &arguments, &[], &log)?;
+        // It would send its own to where another Jaeger may listen.
+        let untraced = [("OTEL_TRACES_SAMPLER", "always_off")];
+        let process = Process::spawn("jaeger", &program.0, &arguments, &untraced, &log)?;
         let mut config = kube::Config::new(format!("http://127.0.0.1:{query}").parse()?);
         config.default_retry = false;
         let jaeger = Self {
@@ -133,7 +135,7 @@ impl Jaeger {
         loop {
             let query = format!("/api/traces?service={service}&operation={operation}&limit=50");
             if let Ok(answer) = self.get(&query).await {
-                let found: Vec<Trace> = answer.data.iter().map(Trace::of).collect::<anyhow::Result<_>>()?;
+                let found: Vec<Trace> = answer.data.iter().flatten().map(Trace::of).collect::<anyhow::Result<_>>()?;
                 if !found.is_empty() {
                     return Ok(found);
                 }
@@ -156,6 +158,7 @@ impl Jaeger {
 
 impl Trace {
     fn parse(answer: &Answer) -> anyhow::Result<Self> {
-        answer.data.first().map_or_else(|| Ok(Self::default()), Self::of)
+        let first = answer.data.iter().flatten().next();
+        first.map_or_else(|| Ok(Self::default()), Self::of)
     }
 }
