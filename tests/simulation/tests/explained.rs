@@ -121,7 +121,7 @@ fn a_preempting_pod_names_its_victims_until_they_are_gone() {
             (first.nominated_node.as_deref(), first.victims.as_slice()),
             (Some("n1"), ["default/low".to_owned()].as_slice())
         );
-        world.pass(Duration::from_mins(1)).await;
+        world.pass_with_kubelets(Duration::from_mins(1)).await;
         assert_eq!(explained(&replica, "high").await.state, PodState::Bound);
         world.check();
     });
@@ -147,7 +147,7 @@ fn a_standby_answers_with_the_leaders_address_from_the_lease() {
         assert_eq!(explained(&leader, "a").await.state, PodState::Unschedulable);
         // The next leader says where it serves, and knows the pod.
         leader.kill();
-        world.pass(Duration::from_mins(1)).await;
+        world.pass_with_kubelets(Duration::from_mins(1)).await;
         let explanation = explained(&standby, "a").await;
         assert_eq!(explanation.state, PodState::Unschedulable);
         let third = world.start("replica-c", Setup::default()).await;

@@ -92,6 +92,7 @@ impl SchedulingCycleState {
             Notice::VolumeErrors { stage, count } => self.metrics.volumes().stage_failed(stage.as_str(), count),
             Notice::Expect { pod, node } => self.write_expectation(&pod, &node),
             Notice::Bound {
+                claim,
                 pod,
                 node,
                 evaluated_nodes,
@@ -99,6 +100,7 @@ impl SchedulingCycleState {
                 timeline,
                 ..
             } => {
+                self.remember_seen(claim, &pod.uid, now);
                 self.measure_claim(&pod, &timeline);
                 self.settle(&pod, QueueOutcome::Placed);
                 self.report_bound(&pod, &node, (evaluated_nodes, feasible_nodes), timeline, now);

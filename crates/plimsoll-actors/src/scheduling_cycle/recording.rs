@@ -201,6 +201,14 @@ impl SchedulingCycleState {
         }
     }
 
+    /// The pod is bound. When the watch has shown it before the answer came, nothing is told of the answer any more.
+    pub(super) fn remember_seen(&mut self, claim: ClaimId, uid: &Uid, now: Moment) {
+        let asked = self.asked.get(&claim).filter(|_| self.tracing.is_some());
+        if let Some(begun) = asked.copied() {
+            self.remember_call(uid, CallKind::Bind, begun, ("seen", None), now);
+        }
+    }
+
     fn remember_call(&mut self, uid: &Uid, what: CallKind, begun: Moment, (outcome, error): CallOutcome, now: Moment) {
         let Some(attempted) = self.attempted.get_mut(uid) else {
             return;
