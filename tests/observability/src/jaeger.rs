@@ -135,7 +135,12 @@ impl Jaeger {
         loop {
             let query = format!("/api/traces?service={service}&operation={operation}&limit=50");
             if let Ok(answer) = self.get(&query).await {
-                let found: Vec<Trace> = answer.data.iter().flatten().map(Trace::of).collect::<anyhow::Result<_>>()?;
+                let found: Vec<Trace> = answer
+                    .data
+                    .iter()
+                    .flatten()
+                    .map(Trace::of)
+                    .collect::<anyhow::Result<_>>()?;
                 if !found.is_empty() {
                     return Ok(found);
                 }
