@@ -11,7 +11,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
-use crate::registrar::{Definition, plain, stable};
+use crate::registrar::{Definition, alpha, plain};
 
 const CPU: Definition = plain(
     "process_cpu_seconds_total",
@@ -64,13 +64,13 @@ impl Collector for ProcessMetrics {
     }
 }
 
-/// `process_start_time_seconds` alone, which kube-scheduler promises beside its health checks.
+/// `process_start_time_seconds` alone, which kube-scheduler shows beside its health checks.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessStart;
 
 impl Collector for ProcessStart {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
-        let definition = stable(START.name, "Start time of the process since unix epoch in seconds.");
+        let definition = alpha(START.name, "Start time of the process since unix epoch in seconds.");
         let start = Stat::read().and_then(|stat| stat.start_time());
         gauge(&mut encoder, definition, start)
     }
