@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use compact_str::CompactString;
-use plimsoll_engine::{ClaimTimeline, Timeline};
+use plimsoll_engine::{ClaimTimeline, Rejection, Timeline};
 use plimsoll_framework::Code;
 use plimsoll_model::{Moment, ObjectName, Timestamp, Uid};
 use plimsoll_queue::Stays;
@@ -171,19 +171,6 @@ impl AttemptOutcome {
     }
 }
 
-/// Nodes that one plugin turned the pod away from, for one reason.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rejection {
-    /// Which plugin.
-    pub plugin: &'static str,
-    /// How many nodes.
-    pub nodes: u32,
-    /// Some of them.
-    pub examples: SmallVec<[CompactString; 3]>,
-    /// In the words that users read.
-    pub reason: CompactString,
-}
-
 /// Who is to go so that the pod gets room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedPreemption {
@@ -274,4 +261,40 @@ pub enum CallKind {
         /// Which plugin.
         plugin: &'static str,
     },
+}
+
+#[cfg(test)]
+impl AttemptRecord {
+    /// A failed attempt of which nothing else is known.
+    pub(crate) fn failed(uid: &Uid, attempt: u32) -> Self {
+        let mut pod = plimsoll_model::testing::pod("failed").build();
+        pod.uid = uid.clone();
+        Self {
+            trace: TraceContext::of(&pod),
+            span: 1,
+            reason: Reason::Failed,
+            pod: PodIdentity::of(&pod),
+            profile: "default-scheduler".into(),
+            term: 1,
+            attempt,
+            added: Moment::ZERO,
+            stays: Stays::default(),
+            begun: Moment::ZERO,
+            decided: Moment::ZERO,
+            ended: Moment::ZERO,
+            timeline: Timeline::default(),
+            after_choice: ClaimTimeline::default(),
+            evaluated_nodes: 0,
+            feasible_nodes: 0,
+            outcome: AttemptOutcome::Unschedulable {
+                plugins: Vec::new(),
+                node: None,
+            },
+            message: String::new(),
+            rejections: Vec::new(),
+            preemption: None,
+            permit_wait: None,
+            calls: Calls::default(),
+        }
+    }
 }

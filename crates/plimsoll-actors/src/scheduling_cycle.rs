@@ -42,7 +42,6 @@ pub use self::message::CycleMessage;
 use self::panic_budget::PanicBudget;
 pub(crate) use self::panic_budget::TooManyPanics;
 use self::past_attempts::PastAttempts;
-pub use self::past_attempts::{PastAttempt, PlannedRoom};
 use self::preempting::{Awaited, Concerned, Plans};
 use self::recording::{Asking, Attempted, ClaimEffects, Patches};
 use self::status_writes::StatusWrites;

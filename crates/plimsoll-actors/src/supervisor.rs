@@ -3,6 +3,8 @@
 
 mod cache;
 mod lifeline;
+mod message;
+mod replica;
 mod restarts;
 mod terms;
 mod warm;
@@ -10,34 +12,29 @@ mod warm;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_client::{Connections, EventType, TermToken};
-use plimsoll_config::SchedulerConfig;
-use plimsoll_framework::Profile;
+use plimsoll_client::{EventType, TermToken};
 use plimsoll_model::Moment;
 use plimsoll_telemetry::logs::V3;
-use plimsoll_telemetry::traces::SpanSink;
-use plimsoll_telemetry::{Document, Metrics};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 pub use self::lifeline::Lifeline;
+pub use self::message::SupervisorMessage;
+pub use self::replica::{Reconfigurer, Replica, RunningReplica};
 use self::restarts::Restarts;
 use self::terms::Terms;
 use crate::assembled_config::AssembledConfig;
-use crate::auditor::AuditReport;
-use crate::debugging::{TermListing, compare_and_dump};
-use crate::effects::Effects;
+use crate::debugging::compare_and_dump;
 use crate::elector::progress::Resignation;
 use crate::elector::{ElectorMessage, StepDown};
 use crate::event_recorder::RecorderMessage;
 use crate::explanation::Explainer;
-use crate::http_server::{HttpMessage, Listen};
-use crate::informer_cache::{CacheMessage, Kind};
-use crate::mailbox::{Mailbox, Reply, Summary, Tap};
-use crate::permits::Permits;
-use crate::term::{Question, Term, TermArguments, TermMessage, TermParts};
+use crate::http_server::HttpMessage;
+use crate::informer_cache::CacheMessage;
+use crate::mailbox::Mailbox;
+use crate::term::{Term, TermArguments, TermMessage, TermParts};
 use crate::tracer::{Operation, TracerMessage};
 use crate::wall_times::WallTimes;
 
@@ -53,264 +50,6 @@ pub enum Exit {
     Terminated,
     /// Something is beyond repair from inside: code 1.
     Failed(String),
-}
-
-/// What the supervisor hears.
-#[derive(Debug)]
-pub enum SupervisorMessage {
-    /// From its own task: each kind has been listed once.
-    Synced,
-    /// From the elector: we lead; start the term.
-    TermBegan(Arc<TermToken>),
-    /// From the elector: the token is cancelled; stop the term.
-    TermOver {
-        /// Its number.
-        term: u64,
-        /// For the log.
-        reason: String,
-        /// If leadership was given up because something did not get on: what.
-        resignation: Option<Resignation>,
-    },
-    /// From the term: one of its actors has died.
-    TermFailed {
-        /// The number of the term.
-        term: u64,
-        /// Which.
-        resignation: Resignation,
-        /// And why.
-        reason: String,
-    },
-    /// From a task of its own: a watch has died.
-    WatchEnded {
-        /// The number of the cache that it fed.
-        cache: u64,
-        /// What it watched.
-        kind: Kind,
-    },
-    /// From its own task: the cache of this number did not stop in time.
-    CacheStuck(u64),
-    /// From its own task: the term did not stop in time.
-    TermStuck(u64),
-    /// From the elector, after a shutdown: the lease is free, or left to run out.
-    Released,
-    /// From outside: go on with this configuration, in the running term and in later ones. What only a start can change
-    /// (election, connections, listeners) stays as it was.
-    Reconfigure {
-        /// The configuration.
-        assembled: Arc<AssembledConfig>,
-        /// What to tell users.
-        note: String,
-        /// When it was found, if that is known.
-        found: Option<Moment>,
-    },
-    /// From outside: there was another configuration and it cannot be used; tell users.
-    ConfigRejected {
-        /// Why not.
-        reason: String,
-        /// When it was found, if that is known.
-        found: Option<Moment>,
-    },
-    /// From the HTTP server or from outside: let the term answer. Without one the question is dropped.
-    Ask(Question),
-    /// From outside: a way to have pods explained. Answered at once.
-    Explainer(Reply<Explainer>),
-    /// From outside: end the process in order. Calling it twice does no more.
-    Shutdown,
-    /// From its own task: the term has no undecided write, or took too long.
-    Drained,
-    /// From outside: are supervisor and elector there? Answered at once, by the elector.
-    Ping(Reply<()>),
-    /// From the HTTP server: what configuration is in use? Answered at once.
-    Config(Reply<Arc<AssembledConfig>>),
-    /// From the HTTP server: when did this replica lead? Answered at once.
-    Terms(Reply<TermListing>),
-    /// From outside: compare and dump what is known, into the log.
-    Dump,
-    /// From its own task: the HTTP server has ended, or takes too long.
-    Silent(Exit),
-}
-
-impl Summary for SupervisorMessage {
-    fn summary(&self) -> String {
-        match self {
-            Self::Synced => "Synced".to_owned(),
-            Self::TermBegan(token) => format!("TermBegan {}", token.number()),
-            Self::TermOver { reason, .. } => format!("TermOver {reason}"),
-            Self::TermFailed { reason, .. } => format!("TermFailed {reason}"),
-            Self::WatchEnded { cache, kind } => format!("WatchEnded {cache} {}", kind.as_str()),
-            Self::CacheStuck(cache) => format!("CacheStuck {cache}"),
-            Self::TermStuck(term) => format!("TermStuck {term}"),
-            Self::Released => "Released".to_owned(),
-            Self::Reconfigure { note, .. } => format!("Reconfigure {note}"),
-            Self::ConfigRejected { reason, .. } => format!("ConfigRejected {reason}"),
-            Self::Ask(question) => question.name().to_owned(),
-            Self::Explainer(_) => "Explainer".to_owned(),
-            Self::Shutdown => "Shutdown".to_owned(),
-            Self::Drained => "Drained".to_owned(),
-            Self::Ping(_) => "Ping".to_owned(),
-            Self::Config(_) => "Config".to_owned(),
-            Self::Terms(_) => "Terms".to_owned(),
-            Self::Dump => "Dump".to_owned(),
-            Self::Silent(_) => "Silent".to_owned(),
-        }
-    }
-}
-
-/// What a replica is made from.
-pub struct Replica {
-    /// `<hostname>_<uuid>`, the identity in the lease.
-    pub identity: String,
-    /// This machine's name.
-    pub host: String,
-    /// The configuration.
-    pub config: SchedulerConfig,
-    /// The profiles, assembled.
-    pub profiles: Vec<Arc<Profile>>,
-    /// Who performs plugins' effects.
-    pub effects: Effects,
-    /// How plugins reach the pods that wait at Permit, while this replica leads.
-    pub permits: Permits,
-    /// The clients.
-    pub connections: Connections,
-    /// Where to serve health and metrics, if at all.
-    pub listen: Option<Listen>,
-    /// Where others reach what is served, an `https` URL: written into the lease while this replica leads.
-    pub advertised: Option<String>,
-    /// Seed of everything random.
-    pub seed: u64,
-    /// Time.
-    pub clock: Arc<dyn plimsoll_client::Clock>,
-    /// Gauges and counters.
-    pub metrics: Arc<Metrics>,
-    /// Where spans go, if anywhere, and the share of pods that are traced though nothing goes wrong with them, unless their
-    /// profile says another.
-    pub traces: Option<(SpanSink, f64)>,
-    /// Sees messages, in simulations.
-    pub tap: Option<Arc<dyn Tap>>,
-}
-
-/// Gives a running replica other configurations.
-#[derive(Clone)]
-pub struct Reconfigurer {
-    supervisor: Mailbox<SupervisorMessage>,
-    found: Option<Moment>,
-}
-
-impl Reconfigurer {
-    /// Lets the replica go on with another configuration, without a restart: between two cycles, as a whole. Election,
-    /// connections and listeners stay as they were. `note` is told to users.
-    pub fn reconfigure(&self, assembled: AssembledConfig, note: String) {
-        let (assembled, found) = (Arc::new(assembled), self.found);
-        self.supervisor
-            .tell(SupervisorMessage::Reconfigure { assembled, note, found });
-    }
-
-    /// Tells users that another configuration was found and cannot be used.
-    pub fn reject(&self, reason: String) {
-        let found = self.found;
-        self.supervisor
-            .tell(SupervisorMessage::ConfigRejected { reason, found });
-    }
-
-    /// The same for a configuration that was found then.
-    #[must_use]
-    pub fn found(&self, at: Moment) -> Self {
-        Self {
-            supervisor: self.supervisor.clone(),
-            found: Some(at),
-        }
-    }
-}
-
-/// A running replica.
-pub struct RunningReplica {
-    supervisor: Mailbox<SupervisorMessage>,
-    cell: ActorCell,
-    cancelled: CancellationToken,
-    exit: oneshot::Receiver<Exit>,
-}
-
-impl RunningReplica {
-    /// Asks for an orderly end.
-    pub fn shutdown(&self) {
-        self.supervisor.tell(SupervisorMessage::Shutdown);
-    }
-
-    /// Has everything that is known of nodes and pods compared and written to the log.
-    pub fn dump(&self) {
-        self.supervisor.tell(SupervisorMessage::Dump);
-    }
-
-    /// A way to give it other configurations.
-    pub fn reconfigurer(&self) -> Reconfigurer {
-        Reconfigurer {
-            supervisor: self.supervisor.clone(),
-            found: None,
-        }
-    }
-
-    /// A way to see whether it still lives.
-    pub fn lifeline(&self) -> Lifeline {
-        Lifeline::of(self.supervisor.clone())
-    }
-
-    /// An audit of the pending pods, made now; nothing while this replica does not lead.
-    pub async fn audit(&self) -> Option<AuditReport> {
-        let audit = |reply| SupervisorMessage::Ask(Question::Audit(reply));
-        self.supervisor.ask("Outside", audit).await.ok()
-    }
-
-    /// What `/debug/explain` answers of this pod, `namespace/name`; nothing when the replica has ended.
-    pub async fn explain(&self, pod: &str) -> Option<Document> {
-        let explainer = self
-            .supervisor
-            .ask("Outside", SupervisorMessage::Explainer)
-            .await
-            .ok()?;
-        Some(explainer.answer(Some(pod)).await)
-    }
-
-    /// Ends everything at once, as if the process had died; for simulations.
-    pub fn kill(&self) {
-        self.cancelled.cancel();
-        kill_tree(&self.cell);
-    }
-
-    /// Waits for the end.
-    pub async fn ended(&mut self) -> Exit {
-        (&mut self.exit)
-            .await
-            .unwrap_or_else(|_| Exit::Failed("the supervisor died".to_owned()))
-    }
-}
-
-fn kill_tree(cell: &ActorCell) {
-    for child in cell.get_children() {
-        kill_tree(&child);
-    }
-    cell.kill();
-}
-
-impl Replica {
-    /// Starts the replica on the current runtime.
-    pub async fn start(self) -> Result<RunningReplica, ractor::SpawnErr> {
-        let (sender, exit) = oneshot::channel();
-        let cancelled = CancellationToken::new();
-        let supervisor = Mailbox::new("Supervisor", self.tap.clone());
-        let arguments = SupervisorArguments {
-            replica: self,
-            mailbox: supervisor.clone(),
-            exit: sender,
-            cancelled: cancelled.clone(),
-        };
-        let (actor, _) = Actor::spawn(None, Supervisor, arguments).await?;
-        Ok(RunningReplica {
-            supervisor,
-            cell: actor.get_cell(),
-            cancelled,
-            exit,
-        })
-    }
 }
 
 /// The actor; its state is [`SupervisorState`].

@@ -52,6 +52,14 @@ fn the_chart_ships_the_same_dashboard() -> anyhow::Result<()> {
 }
 
 #[test]
+fn the_chart_ships_the_same_rules() -> anyhow::Result<()> {
+    let ours = text(&shipped("rules.yaml"))?;
+    let charts = text(&top().join("charts/plimsoll/rules/plimsoll.yaml"))?;
+    ensure!(ours == charts, "copy deploy/observability/rules.yaml over the chart's");
+    Ok(())
+}
+
+#[test]
 fn promtool_accepts_the_rules_and_each_alert_is_raised_when_it_should_be() -> anyhow::Result<()> {
     let Some(programs) = Programs::find()? else {
         return Ok(());

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use plimsoll_client::seconds_text;
-use plimsoll_engine::{ClaimState, NearNode, Prospect};
+use plimsoll_engine::{ClaimState, FailureReason, NearNode, Prospect};
 use plimsoll_framework::{Membership, Resolvability};
 use plimsoll_model::{Moment, ObjectName, Pod};
 use plimsoll_queue::{Account, Place};
 
 use super::waiting::waits_for;
 use super::{Explanation, Lack, PastAttempt, PodState, QueuePlace, Rejection, WaitFor, WouldHelp};
+use crate::attempt_record::{AttemptOutcome, AttemptRecord};
 use crate::evictor::VictimsAwaited;
-use crate::scheduling_cycle::{self, CycleAccount};
+use crate::scheduling_cycle::CycleAccount;
 
 /// What the owners have told of one pod.
 #[derive(Debug)]
@@ -210,25 +211,28 @@ fn place(account: &Account, times: &Times) -> QueuePlace {
     }
 }
 
-fn past(attempt: &scheduling_cycle::PastAttempt, times: &Times) -> PastAttempt {
-    let rejections = attempt.rejections.iter().map(|rejection| Rejection {
+fn past(record: &AttemptRecord, times: &Times) -> PastAttempt {
+    let rejections = record.rejections.iter().map(|rejection| Rejection {
         plugin: rejection.plugin.to_owned(),
         nodes: rejection.nodes,
         reason: rejection.reason.to_string(),
         examples: rejection.examples.iter().map(ToString::to_string).collect(),
     });
-    let room = attempt.preemption.as_ref();
+    let reason = match record.outcome {
+        AttemptOutcome::Unschedulable { .. } => FailureReason::Unschedulable,
+        _ => FailureReason::SchedulerError,
+    };
+    let preemption = record.preemption.as_ref();
+    let victims = preemption.into_iter().flat_map(|plan| &plan.victims);
     PastAttempt {
-        attempt: attempt.number,
-        ended: times.text(attempt.ended),
-        seconds: attempt.ended.since(attempt.begun).as_secs_f64(),
-        reason: attempt.reason.as_str().to_owned(),
-        message: attempt.message.clone(),
+        attempt: record.attempt,
+        ended: times.text(record.ended),
+        seconds: record.ended.since(record.begun).as_secs_f64(),
+        reason: reason.as_str().to_owned(),
+        message: record.message.clone(),
         rejections: rejections.collect(),
-        nominated_node: room.map(|room| room.node.to_string()),
-        victims: room.map_or_else(Vec::new, |room| {
-            room.victims.iter().map(ObjectName::to_string).collect()
-        }),
+        nominated_node: preemption.map(|plan| plan.node.to_string()),
+        victims: victims.map(|victim| victim.name.to_string()).collect(),
     }
 }
 

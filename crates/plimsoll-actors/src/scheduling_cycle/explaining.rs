@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use jiff::Timestamp;
-use plimsoll_engine::{Awaits, FailureReason, Prospect, Rejection, Standing};
+use plimsoll_engine::{Awaits, Prospect, Standing};
 use plimsoll_framework::Membership;
 use plimsoll_model::{Moment, Pod};
 
-use super::{PastAttempt, SchedulingCycleState};
+use super::SchedulingCycleState;
+use crate::attempt_record::AttemptRecord;
 use crate::mailbox::Reply;
 
 /// The cycle's part of the answer to why a pod is pending.
@@ -31,7 +32,7 @@ pub struct CycleAccount {
     /// The node that it is nominated to.
     pub nominated: Option<CompactString>,
     /// Its last attempts, the last one first.
-    pub attempts: Vec<PastAttempt>,
+    pub attempts: Vec<Arc<AttemptRecord>>,
     /// What would help it; found out only for a pod without a node.
     pub prospect: Option<Prospect>,
 }
@@ -95,35 +96,12 @@ impl SchedulingCycleState {
         }
     }
 
-    /// The attempt at the pod has ended like this; it is forgotten when the pod is bound or gone.
-    pub(super) fn keep_attempt(
-        &mut self,
-        pod: &Pod,
-        reason: FailureReason,
-        message: &str,
-        rejections: Vec<Rejection>,
-        now: Moment,
-    ) {
-        let Some(attempted) = self.attempted.get(&pod.uid) else {
-            return;
-        };
+    /// Keeps the record of a failed attempt for as long as the pod is pending.
+    pub(super) fn keep_attempt(&mut self, record: &Arc<AttemptRecord>) {
+        let known = self.engine.pod(&record.pod.uid);
         // A pod that went meanwhile is pending no more.
-        if self
-            .engine
-            .pod(&pod.uid)
-            .is_none_or(|known| known.node_name().is_some())
-        {
-            return;
+        if known.is_some_and(|pod| pod.node_name().is_none()) {
+            self.past.note(Arc::clone(record));
         }
-        let attempt = PastAttempt {
-            number: attempted.attempts,
-            begun: attempted.begun,
-            ended: now,
-            reason,
-            message: message.to_owned(),
-            rejections,
-            preemption: None,
-        };
-        self.past.note(&pod.uid, attempt);
     }
 }

@@ -56,7 +56,6 @@ impl SchedulingCycleState {
             } => {
                 tell_error(pod, &message);
                 self.settle(pod, QueueOutcome::Failed { judged_at });
-                self.keep_attempt(pod, FailureReason::SchedulerError, &message, Vec::new(), now);
                 let failure = (FailureReason::SchedulerError, message.as_str());
                 self.explain(pod, failure, Failed::default(), &nominate, now);
             }
@@ -101,6 +100,7 @@ impl SchedulingCycleState {
         let failed = Failed {
             plugins: diagnosis.plugins.clone(),
             preemption,
+            rejections: diagnosis.rejections,
             ..Failed::default()
         };
         let back = if diagnosis.plugins.is_empty() {
@@ -118,7 +118,6 @@ impl SchedulingCycleState {
             self.queue.tell(QueueMessage::RetryAt { uid, at });
         }
         let failure = (FailureReason::Unschedulable, diagnosis.message.as_str());
-        self.keep_attempt(pod, failure.0, failure.1, diagnosis.rejections, now);
         self.explain(pod, failure, failed, &diagnosis.nominate, now);
     }
 
@@ -127,7 +126,6 @@ impl SchedulingCycleState {
         let message = format!("{SET_ASIDE_MESSAGE}: {panic}");
         self.settle(&popped.pod, QueueOutcome::SetAside);
         let failure = (FailureReason::SchedulerError, message.as_str());
-        self.keep_attempt(&popped.pod, failure.0, failure.1, Vec::new(), now);
         self.explain(&popped.pod, failure, Failed::default(), &Nomination::Clear, now);
     }
 
@@ -170,7 +168,6 @@ impl SchedulingCycleState {
         };
         self.settle(pod, back);
         let told = (failure.reason, failure.message.as_str());
-        self.keep_attempt(pod, told.0, told.1, Vec::new(), now);
         self.explain(pod, told, failed, &Nomination::Clear, now);
     }
 
@@ -231,6 +228,9 @@ impl SchedulingCycleState {
         };
         let attempted = self.observe_attempt(pod, result, now);
         let record = attempted.map(|attempted| self.record_failure(pod, attempted, (reason, message), failed, now));
+        if let Some(record) = &record {
+            self.keep_attempt(record);
+        }
         self.tell_user(
             pod,
             EventType::Warning,

@@ -1,60 +1,24 @@
 //! What became of the last attempts at pods that are still pending, for those who ask why.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
-use compact_str::CompactString;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use plimsoll_engine::{FailureReason, PreemptionPlan, Rejection};
-use plimsoll_model::{Delta, Moment, ObjectName, Uid};
+use plimsoll_model::{Delta, Uid};
+
+use crate::attempt_record::AttemptRecord;
 
 /// So many attempts of one pod are kept.
 const OF_ONE: usize = 5;
 
-/// And so many of all pods together, in some 20 MB; those that ended longest ago go first.
+/// And so many of all pods together, in some 30 MB with their texts; those that ended longest ago go first.
 const OF_ALL: usize = 20_000;
-
-/// One attempt that did not bring the pod to a node.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PastAttempt {
-    /// Which attempt of the pod it was, counted from 1 by this leader.
-    pub number: u32,
-    /// When it began.
-    pub begun: Moment,
-    /// When it was over.
-    pub ended: Moment,
-    /// Whether plugins turned the pod away, or something failed.
-    pub reason: FailureReason,
-    /// What users read.
-    pub message: String,
-    /// How many nodes each plugin rejected.
-    pub rejections: Vec<Rejection>,
-    /// Who was to go so that the pod gets room, if anybody.
-    pub preemption: Option<PlannedRoom>,
-}
-
-/// Room that was to be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedRoom {
-    /// On which node.
-    pub node: CompactString,
-    /// By the end of which pods.
-    pub victims: Vec<ObjectName>,
-}
-
-impl PlannedRoom {
-    pub(super) fn of(plan: &PreemptionPlan) -> Self {
-        Self {
-            node: plan.node.clone(),
-            victims: plan.victims.iter().map(|victim| victim.pod.name.clone()).collect(),
-        }
-    }
-}
 
 /// The last attempts of each pending pod; they go when the pod is bound or gone.
 #[derive(Debug)]
 pub(super) struct PastAttempts {
-    by_pod: HashMap<Uid, VecDeque<(u64, PastAttempt)>, FixedState>,
+    by_pod: HashMap<Uid, VecDeque<(u64, Arc<AttemptRecord>)>, FixedState>,
     /// Whose attempt each is, in the order in which they ended.
     in_order: BTreeMap<u64, Uid>,
     noted: u64,
@@ -72,8 +36,9 @@ impl Default for PastAttempts {
 
 impl PastAttempts {
     /// An attempt has ended without a node.
-    pub(super) fn note(&mut self, pod: &Uid, attempt: PastAttempt) {
+    pub(super) fn note(&mut self, attempt: Arc<AttemptRecord>) {
         self.noted += 1;
+        let pod = attempt.pod.uid.clone();
         let own = self.by_pod.entry(pod.clone()).or_default();
         if own.len() >= OF_ONE
             && let Some((number, _)) = own.pop_front()
@@ -81,7 +46,7 @@ impl PastAttempts {
             self.in_order.remove(&number);
         }
         own.push_back((self.noted, attempt));
-        self.in_order.insert(self.noted, pod.clone());
+        self.in_order.insert(self.noted, pod);
         if self.in_order.len() > OF_ALL
             && let Some((_, oldest)) = self.in_order.pop_first()
             && let Some(own) = self.by_pod.get_mut(&oldest)
@@ -90,13 +55,6 @@ impl PastAttempts {
             if own.is_empty() {
                 self.by_pod.remove(&oldest);
             }
-        }
-    }
-
-    /// The last attempt of the pod has led to this.
-    pub(super) fn note_room(&mut self, pod: &Uid, room: PlannedRoom) {
-        if let Some((_, last)) = self.by_pod.get_mut(pod).and_then(VecDeque::back_mut) {
-            last.preemption = Some(room);
         }
     }
 
@@ -119,34 +77,25 @@ impl PastAttempts {
     }
 
     /// The pod's attempts, the last one first.
-    pub(super) fn of(&self, pod: &Uid) -> Vec<PastAttempt> {
+    pub(super) fn of(&self, pod: &Uid) -> Vec<Arc<AttemptRecord>> {
         let own = self.by_pod.get(pod).into_iter().flatten();
-        own.rev().map(|(_, attempt)| attempt.clone()).collect()
+        own.rev().map(|(_, attempt)| Arc::clone(attempt)).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use plimsoll_model::testing::pod;
 
     use super::*;
 
-    fn attempt(number: u32) -> PastAttempt {
-        PastAttempt {
-            number,
-            begun: Moment::ZERO,
-            ended: Moment::ZERO,
-            reason: FailureReason::Unschedulable,
-            message: String::new(),
-            rejections: Vec::new(),
-            preemption: None,
-        }
+    fn attempt(uid: &Uid, number: u32) -> Arc<AttemptRecord> {
+        let failed = AttemptRecord::failed(uid, number);
+        Arc::new(failed)
     }
 
     fn numbers(past: &PastAttempts, pod: &Uid) -> Vec<u32> {
-        past.of(pod).iter().map(|attempt| attempt.number).collect()
+        past.of(pod).iter().map(|record| record.attempt).collect()
     }
 
     #[test]
@@ -154,7 +103,7 @@ mod tests {
         let mut past = PastAttempts::default();
         let uid = Uid::new("p");
         for number in 1..=7 {
-            past.note(&uid, attempt(number));
+            past.note(attempt(&uid, number));
         }
         assert_eq!(numbers(&past, &uid), [7, 6, 5, 4, 3]);
         assert_eq!(past.in_order.len(), OF_ONE);
@@ -164,16 +113,18 @@ mod tests {
     fn of_all_pods_together_the_oldest_attempts_go() {
         let mut past = PastAttempts::default();
         let (old, young) = (Uid::new("old"), Uid::new("young"));
-        past.note(&old, attempt(1));
-        past.note(&old, attempt(2));
+        past.note(attempt(&old, 1));
+        past.note(attempt(&old, 2));
         for pod in 0..OF_ALL - 2 {
-            past.note(&Uid::new(pod.to_string()), attempt(1));
+            past.note(attempt(&Uid::new(pod.to_string()), 1));
         }
-        past.note(&young, attempt(1));
+        past.note(attempt(&young, 1));
         assert_eq!((numbers(&past, &old), numbers(&past, &young)), (vec![2], vec![1]));
-        past.note(&young, attempt(2));
+        past.note(attempt(&young, 2));
         assert_eq!(numbers(&past, &old), [0_u32; 0]);
         assert_eq!(past.in_order.len(), OF_ALL);
+        let bytes = size_of::<AttemptRecord>() * OF_ALL;
+        assert!(bytes < 25_000_000, "{bytes}");
         assert!(!past.by_pod.contains_key(&old));
     }
 
@@ -191,7 +142,7 @@ mod tests {
             (Delta::PodDeleted(Arc::clone(&waiting)), 0),
         ] {
             let mut past = PastAttempts::default();
-            past.note(&waiting.uid, attempt(1));
+            past.note(attempt(&waiting.uid, 1));
             past.see(&delta);
             assert_eq!(past.of(&waiting.uid).len(), kept, "{delta:?}");
             assert_eq!(past.in_order.len(), kept, "{delta:?}");

@@ -9,8 +9,8 @@ use plimsoll_model::{Change, Delta, Moment, Pod, Uid};
 use plimsoll_queue::{PoppedPod, Release};
 use plimsoll_telemetry::logs::V2;
 
+use super::SchedulingCycleState;
 use super::recording::planned;
-use super::{PlannedRoom, SchedulingCycleState};
 use crate::attempt_record::PlannedPreemption;
 use crate::evictor::{EvictorMessage, PAUSE, Sight};
 use crate::log_subject::trace_of;
@@ -24,7 +24,6 @@ pub(super) struct Awaited {
     diagnosis: Box<Diagnosis>,
     lower: Vec<Arc<Pod>>,
     planned: PlannedPreemption,
-    room: PlannedRoom,
 }
 
 /// Pods of preemptions under way, and in how many plans each is named: the Evictor hears of these and of no others.
@@ -126,12 +125,11 @@ impl SchedulingCycleState {
         );
         self.metrics.preemption().chosen(plan.chosen);
         let lower: Vec<Arc<Pod>> = plan.clear_nominations.clone();
-        let (planned, room) = (planned(&plan), PlannedRoom::of(&plan));
+        let planned = planned(&plan);
         let attempt = self.span_of_attempt(&popped.pod.uid);
         if plan.asynchronous {
             self.queue.tell(QueueMessage::Hold(popped.pod.uid.clone()));
             self.conclude_unschedulable(&popped.pod, diagnosis, Some(planned), now);
-            self.past.note_room(&popped.pod.uid, room);
             self.clear_nominations(&lower);
             self.hand_to_evictor(plan, attempt, now);
         } else {
@@ -141,7 +139,6 @@ impl SchedulingCycleState {
                 diagnosis: Box::new(diagnosis),
                 lower,
                 planned,
-                room,
             });
             self.hand_to_evictor(plan, attempt, now);
         }
@@ -208,7 +205,6 @@ impl SchedulingCycleState {
             }
         }
         self.conclude_unschedulable(&awaited.popped.pod, diagnosis, Some(awaited.planned), now);
-        self.past.note_room(&awaited.popped.pod.uid, awaited.room);
         self.ready();
     }
 

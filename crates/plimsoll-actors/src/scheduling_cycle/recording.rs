@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use compact_str::CompactString;
 use plimsoll_client::PatchReply;
-use plimsoll_engine::{ClaimId, ClaimTimeline, FailureReason, Placement, PreemptionPlan, Timeline};
+use plimsoll_engine::{ClaimId, ClaimTimeline, FailureReason, Placement, PreemptionPlan, Rejection, Timeline};
 use plimsoll_framework::{Code, Effect, EffectReply};
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::{PoppedPod, Stays};
@@ -15,8 +15,7 @@ use smallvec::SmallVec;
 
 use super::SchedulingCycleState;
 use crate::attempt_record::{
-    AttemptOutcome, AttemptRecord, Call, CallKind, Calls, PermitWaited, PlannedPreemption, PodIdentity, Reason,
-    Rejection, SLOW,
+    AttemptOutcome, AttemptRecord, Call, CallKind, Calls, PermitWaited, PlannedPreemption, PodIdentity, Reason, SLOW,
 };
 use crate::call_outcome::{self, CallOutcome};
 use crate::trace_context::{TraceContext, attempt_span};

@@ -1,6 +1,6 @@
 //! One attempt, from the queue to its outcome.
 
-use plimsoll_engine::{PluginRun, PointRun};
+use plimsoll_engine::{PluginRun, PointRun, Rejection};
 use plimsoll_framework::Code;
 use plimsoll_model::Moment;
 use plimsoll_telemetry::traces::opentelemetry::{Array, KeyValue, StringValue, Value};
@@ -8,7 +8,7 @@ use plimsoll_telemetry::traces::opentelemetry::{Array, KeyValue, StringValue, Va
 use super::LateCall;
 use super::building::{Building, Span, Whereabouts};
 use super::lives::{self, End};
-use crate::attempt_record::{AttemptOutcome, AttemptRecord, Call, CallKind, PodIdentity, Rejection};
+use crate::attempt_record::{AttemptOutcome, AttemptRecord, Call, CallKind, PodIdentity};
 use crate::trace_context::{TraceContext, span_id_of};
 
 /// Numbers the spans of one attempt.

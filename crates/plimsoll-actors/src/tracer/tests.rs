@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime};
 
-use plimsoll_engine::{ClaimTimeline, PluginRun, PointRun, Timeline};
+use plimsoll_engine::{ClaimTimeline, PluginRun, PointRun, Rejection, Timeline};
 use plimsoll_framework::{ClusterEvent, Code, ExtensionPoint};
 use plimsoll_model::testing::pod;
 use plimsoll_model::{Moment, Pod, Timestamp, TraceParent, Uid};
@@ -10,7 +10,7 @@ use plimsoll_telemetry::traces::opentelemetry::trace::{SpanId, SpanKind, Status,
 use smallvec::smallvec;
 
 use super::*;
-use crate::attempt_record::{AttemptOutcome, CallKind, Calls, PermitWaited, PlannedPreemption, Reason, Rejection};
+use crate::attempt_record::{AttemptOutcome, CallKind, Calls, PermitWaited, PlannedPreemption, Reason};
 use crate::trace_context::attempt_span;
 
 const UID: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";

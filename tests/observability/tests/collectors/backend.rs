@@ -112,6 +112,7 @@ fn a_placed_a_preempting_and_a_pending_pod_each_have_a_tree_in_jaeger() -> anyho
             attempt.tag("otel.status_description").contains("Insufficient cpu"),
             "{attempt:?}"
         );
+        assert!(attempt.events.iter().any(|event| event == "rejected"), "{attempt:?}");
         assert!(trace.span("binding cycle").is_none());
         cluster.delete_pod("pending").await?;
         let gone = |trace: &Trace| trace.span("schedule pod").cloned();

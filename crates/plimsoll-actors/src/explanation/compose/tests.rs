@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-use plimsoll_engine::{Awaits, FailureReason, Lack, PreBinding, Standing};
+use plimsoll_engine::{Awaits, Lack, PreBinding, Standing};
 use plimsoll_framework::{ClusterEvent, PermitWait, Status};
 use plimsoll_model::testing::{PodBuilder, pod};
 use smallvec::SmallVec;
 
 use super::*;
+use crate::attempt_record::{PlannedPreemption, PodIdentity};
 use crate::evictor::VictimAwaited;
-use crate::scheduling_cycle::PlannedRoom;
 
 fn second(seconds: u64) -> Moment {
     Moment::ZERO + Duration::from_secs(seconds)
@@ -318,11 +318,9 @@ fn whom_a_pod_without_a_claim_waits_for_is_told() {
 #[test]
 fn a_place_in_the_queue_an_attempt_and_the_nearest_nodes_are_told_with_wall_times() {
     let mut facts = at(Place::Unschedulable);
-    facts.cycle.attempts.push(scheduling_cycle::PastAttempt {
-        number: 2,
+    facts.cycle.attempts.push(Arc::new(AttemptRecord {
         begun: Moment::from_nanos(89_500_000_000),
         ended: second(90),
-        reason: FailureReason::Unschedulable,
         message: "0/9 nodes are available".to_owned(),
         rejections: vec![plimsoll_engine::Rejection {
             plugin: "NodeResourcesFit",
@@ -330,11 +328,12 @@ fn a_place_in_the_queue_an_attempt_and_the_nearest_nodes_are_told_with_wall_time
             examples: ["n1".into(), "n2".into()].into_iter().collect(),
             reason: "Insufficient cpu".into(),
         }],
-        preemption: Some(PlannedRoom {
+        preemption: Some(PlannedPreemption {
             node: "n2".into(),
-            victims: vec![ObjectName::new("shop", "low")],
+            victims: vec![PodIdentity::of(&pod("low").namespace("shop").build())],
         }),
-    });
+        ..AttemptRecord::failed(&facts.pod.uid, 2)
+    }));
     let near = |name: &str, lacks, kept_for| NearNode {
         name: name.into(),
         lacks,
