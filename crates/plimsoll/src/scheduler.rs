@@ -12,13 +12,13 @@ mod test_panic;
 mod tracing_setup;
 mod watchdog;
 
-use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
 use futures::future::{Either, select};
 use plimsoll_actors::effects::Effects;
+use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
@@ -28,7 +28,7 @@ use plimsoll_config::{
 };
 use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
 use plimsoll_telemetry::logs::V2;
-use plimsoll_telemetry::{About, Build, BuildMetrics, Metrics, MetricsPolicy, ServingOptions};
+use plimsoll_telemetry::{About, Build, BuildMetrics, Metrics, MetricsPolicy};
 use ractor::SpawnErr;
 
 pub use self::builder::SchedulerBuilder;
@@ -319,15 +319,8 @@ impl Scheduler {
         let traces = Traces::start(&config.tracing, (&lease, &host), &metrics)?;
         let listen = match options.serving {
             Some(serving) => {
-                let serving = Serving {
-                    options: on_all_families(serving.options),
-                    ..serving
-                };
-                Some(
-                    serving
-                        .listen(about(&config, options.flags, clock), Arc::new(clock))
-                        .await?,
-                )
+                let about = about(&config, options.flags, clock);
+                Some(serving.listen(about, metrics.rest_client(), Arc::new(clock)).await?)
             }
             None => None,
         };
@@ -341,7 +334,7 @@ impl Scheduler {
             effects,
             permits,
             connections,
-            advertised: listen.as_ref().and_then(plimsoll_actors::http_server::Listen::url),
+            advertised: listen.as_ref().and_then(Listen::url),
             listen,
             seed,
             clock: Arc::new(clock),
@@ -445,16 +438,6 @@ impl std::fmt::Debug for Scheduler {
             .field("effects", &self.effects)
             .finish_non_exhaustive()
     }
-}
-
-/// `0.0.0.0` means every address of the host, IPv6 ones included, as it does in Go.
-fn on_all_families(mut options: ServingOptions) -> ServingOptions {
-    let every = Ipv6Addr::UNSPECIFIED;
-    // A host without IPv6 refuses the probe.
-    if options.address.ip().is_unspecified() && UdpSocket::bind((every, 0)).is_ok() {
-        options.address = SocketAddr::new(every.into(), options.address.port());
-    }
-    options
 }
 
 /// What the process says of itself.

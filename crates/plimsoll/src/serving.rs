@@ -1,6 +1,7 @@
 //! From flags to a guarded server: who is asked about whoever asks this process for something.
 
 use std::collections::BTreeMap;
+use std::net::{Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use plimsoll_client::{
 };
 use plimsoll_telemetry::{
     About, Access, AccessReviewer, AuthenticationError, AuthenticationLookup, AuthenticationOptions, Authenticator,
-    AuthorizationOptions, Authorizer, Guard, PathError, ServingOptions, TokenReviewer, User, Verdict,
+    AuthorizationOptions, Authorizer, Guard, PathError, RestClientMetrics, ServingOptions, TokenReviewer, User,
+    Verdict,
 };
 
 /// Where, how and to whom health, metrics and debugging are served.
@@ -63,14 +65,22 @@ fn cause(error: &ConnectError) -> String {
 }
 
 impl Serving {
-    /// Finds out whom to ask, and asks for the authorities that the cluster trusts.
-    pub(crate) async fn listen(self, about: About, clock: Arc<dyn Clock>) -> Result<Listen, ServingError> {
+    /// Finds out whom to ask, and asks for the authorities that the cluster trusts. Its requests are told of by `metrics`.
+    pub(crate) async fn listen(
+        self,
+        about: About,
+        metrics: &Arc<RestClientMetrics>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Listen, ServingError> {
         for warning in &self.warnings {
             tracing::warn!("{warning}");
         }
         let connect = |kubeconfig: Option<PathBuf>| {
             let clock = Arc::clone(&clock);
-            async move { connect_for_reviews(kubeconfig.as_deref().map(Path::new), clock).await }
+            async move {
+                let client = connect_for_reviews(kubeconfig.as_deref().map(Path::new), clock).await?;
+                Ok(client.map(|client| client.measured_by(metrics)))
+            }
         };
         let authentication = connect(self.authentication_kubeconfig).await;
         let authentication = authentication.map_err(ServingError::AuthenticationKubeconfig)?;
@@ -95,12 +105,22 @@ impl Serving {
             )?,
         };
         Ok(Listen {
-            options: self.options,
+            options: on_all_families(self.options),
             guard: Arc::new(guard),
             about: Arc::new(about),
             advertised: self.advertised,
         })
     }
+}
+
+/// `0.0.0.0` means every address of the host, IPv6 ones included, as it does in Go.
+fn on_all_families(mut options: ServingOptions) -> ServingOptions {
+    let every = Ipv6Addr::UNSPECIFIED;
+    // A host without IPv6 refuses the probe.
+    if options.address.ip().is_unspecified() && UdpSocket::bind((every, 0)).is_ok() {
+        options.address = SocketAddr::new(every.into(), options.address.port());
+    }
+    options
 }
 
 /// Asks an API server.
