@@ -12,6 +12,8 @@ pub struct Diagnosis {
     pub plugins: Vec<&'static str>,
     /// Those of them that wait for something outside, sorted.
     pub pending_plugins: Vec<&'static str>,
+    /// Plugins, not among those, that turned nodes down even without the pods that preemption may evict, sorted.
+    pub preemption_plugins: Vec<&'static str>,
     /// How many nodes each plugin rejected and why, the most first.
     pub rejections: Vec<Rejection>,
     /// What happens to the nomination.

@@ -194,6 +194,7 @@ impl Bench {
         let outcome = Outcome::Rejected {
             plugins: vec!["Full"],
             pending_plugins: Vec::new(),
+            preemption_plugins: Vec::new(),
             judged_at: Seq::new(self.seq),
         };
         self.settle(pod, outcome);

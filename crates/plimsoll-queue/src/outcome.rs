@@ -33,6 +33,9 @@ pub enum Outcome {
         plugins: Vec<&'static str>,
         /// Plugins that answered `Pending`: an event for one of these skips the backoff.
         pending_plugins: Vec<&'static str>,
+        /// Plugins that turned nodes down even without the pods that preemption may evict: what helps with them may make
+        /// room for a preemption.
+        preemption_plugins: Vec<&'static str>,
         /// The last change in the columns when the pod was judged. Every later one is replayed.
         judged_at: Seq,
     },

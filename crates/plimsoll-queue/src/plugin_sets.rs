@@ -8,6 +8,8 @@ use smallvec::SmallVec;
 pub(crate) struct PluginSet {
     rejecting: SmallVec<[&'static str; 2]>,
     pending: SmallVec<[&'static str; 1]>,
+    /// Those that stood in the way of a preemption and are not among the others.
+    hindering: SmallVec<[&'static str; 1]>,
 }
 
 impl PluginSet {
@@ -15,12 +17,25 @@ impl PluginSet {
         let mut set = Self {
             rejecting: rejecting.into(),
             pending: pending.into(),
+            hindering: SmallVec::new(),
         };
         set.rejecting.sort_unstable();
         set.rejecting.dedup();
         set.pending.sort_unstable();
         set.pending.dedup();
         set
+    }
+
+    /// The set with those that stood in the way of a preemption.
+    pub(crate) fn hindered_by(mut self, plugins: &[&'static str]) -> Self {
+        let others = plugins
+            .iter()
+            .filter(|plugin| !self.iter().any(|other| other == **plugin));
+        let mut hindering: SmallVec<[&'static str; 1]> = others.copied().collect();
+        hindering.sort_unstable();
+        hindering.dedup();
+        self.hindering = hindering;
+        self
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -37,16 +52,21 @@ impl PluginSet {
         self.pending.contains(&plugin)
     }
 
-    /// Every plugin, each once.
+    /// Every plugin that turned the pod away, each once.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'static str> + '_ {
         let pending_only = self.pending.iter().filter(|plugin| !self.rejecting.contains(plugin));
         self.rejecting.iter().chain(pending_only).copied()
     }
 
+    /// Every plugin whose events may help the pod, each once.
+    pub(crate) fn listening(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.iter().chain(self.hindering.iter().copied())
+    }
+
     fn with(&self, plugin: &'static str) -> Self {
         let mut rejecting = self.rejecting.clone();
         rejecting.push(plugin);
-        Self::new(&rejecting, &self.pending)
+        Self::new(&rejecting, &self.pending).hindered_by(&self.hindering)
     }
 }
 
@@ -120,5 +140,14 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), ["A", "P"]);
         assert!(set.is_pending("A") && set.is_pending("P"));
         assert!(!PluginSet::new(&["A"], &["P"]).is_pending("A"));
+    }
+
+    #[test]
+    fn plugins_in_the_way_of_a_preemption_are_heard_and_have_turned_nobody_away() {
+        let set = PluginSet::new(&["A"], &["P"]).hindered_by(&["P", "C", "A", "B", "C"]);
+        assert_eq!(set.iter().collect::<Vec<_>>(), ["A", "P"]);
+        assert_eq!(set.listening().collect::<Vec<_>>(), ["A", "P", "B", "C"]);
+        assert_eq!(set.with("B").listening().collect::<Vec<_>>(), ["A", "B", "P", "C"]);
+        assert_ne!(set, PluginSet::new(&["A"], &["P"]));
     }
 }

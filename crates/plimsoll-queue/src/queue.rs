@@ -250,9 +250,10 @@ impl SchedulingQueue {
             Outcome::Rejected {
                 plugins,
                 pending_plugins,
+                preemption_plugins,
                 judged_at,
             } => {
-                let plugins = PluginSet::new(&plugins, &pending_plugins);
+                let plugins = PluginSet::new(&plugins, &pending_plugins).hindered_by(&preemption_plugins);
                 let worth = self.replay(slot, &plugins, mark, judged_at);
                 self.records[slot].woken = worth > Worth::Skip && !plugins.is_empty();
                 self.take_back(slot, plugins, worth, now);

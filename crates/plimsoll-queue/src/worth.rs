@@ -67,7 +67,7 @@ impl Happening<'_> {
         // What those say that a new node can help only by taking the pod itself: it must suit all of them. In kube-scheduler
         // one is enough, and a pod is tried in vain at every node that is roomy and of the wrong kind.
         let mut node_suits = None;
-        for plugin in rejected_by.iter() {
+        for plugin in rejected_by.listening() {
             let listener = listener(profile, plugin);
             let helps = listener
                 .is_none_or(|listener| listener.listens_to(self.event) && self.ask(listener, plugin, pod, hints));
@@ -122,14 +122,14 @@ pub(crate) fn may_be_worth(profile: Option<&Profile>, rejected_by: &PluginSet, h
     rejected_by.is_empty()
         || event.is_wildcard()
         || rejected_by
-            .iter()
+            .listening()
             .any(|plugin| listener(profile, plugin).is_none_or(may_help))
 }
 
 /// Whether what these plugins of the profile say of a pod may depend on its labels or on what controls it.
 pub(crate) fn reads_labels(profile: Option<&Profile>, rejected_by: &PluginSet) -> bool {
     profile.is_some_and(|profile| {
-        let mut listeners = rejected_by.iter().filter_map(|plugin| listener(profile, plugin));
+        let mut listeners = rejected_by.listening().filter_map(|plugin| listener(profile, plugin));
         listeners.any(PluginEvents::reads_labels)
     })
 }

@@ -79,4 +79,16 @@ pub const REGRESSIONS: &[Regression] = &[
             test: "an_extender_that_leaves_no_candidate_leaves_no_nomination",
         },
     },
+    Regression {
+        name: "a claim stood in the way of a preemption and woke nobody",
+        seed: 8429,
+        steps: &[5, 8, 18, 25, 33, 60],
+        version: "a48fc3ecfbc0ec47",
+        broke: "a pod was turned away for want of room, and its preemption by the claim that it shares with another pod, whose \
+                volume was being made elsewhere; the claim that had its volume woke it for nothing that it had been turned away by",
+        kept_by: Kept {
+            file: "tests/simulation/tests/volume_preemption.rs",
+            test: "a_claim_that_gets_its_volume_wakes_a_pod_whose_preemption_it_stood_in_the_way_of",
+        },
+    },
 ];

@@ -109,6 +109,7 @@ impl SchedulingCycleState {
             QueueOutcome::Rejected {
                 plugins: diagnosis.plugins,
                 pending_plugins: diagnosis.pending_plugins,
+                preemption_plugins: diagnosis.preemption_plugins,
                 judged_at,
             }
         };
@@ -158,6 +159,7 @@ impl SchedulingCycleState {
             QueueOutcome::Rejected {
                 plugins: failure.plugins,
                 pending_plugins: failure.pending_plugins,
+                preemption_plugins: Vec::new(),
                 judged_at: failure.judged_at,
             }
         } else {

@@ -160,6 +160,7 @@ impl Cycle {
             message,
             plugins,
             pending_plugins,
+            preemption_plugins: Vec::new(),
             rejections,
             nominate: Nomination::Clear,
             judged_at: self.judged_at,

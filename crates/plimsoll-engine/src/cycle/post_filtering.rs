@@ -85,9 +85,11 @@ impl Cycle {
         }
     }
 
-    /// Notes what kept preemption from making room: the pod is to be tried again when that is over, and the plugin hears when
-    /// budgets allow more.
-    pub(crate) fn note_hindrance(&mut self, hindrance: Hindrance, plugin: &'static str) {
+    /// Notes what kept preemption from making room: the pod is to be tried again when that is over, the plugin hears when
+    /// budgets allow more, and the filters when they might let the pod on a node after evictions.
+    pub(crate) fn note_hindrance(&mut self, hindrance: &Hindrance, plugin: &'static str) {
+        let filters = hindrance.filters.iter();
+        let in_the_way: Vec<_> = filters.filter_map(|filter| self.plan.filter_name(*filter)).collect();
         let Some(diagnosis) = &mut self.post_filtering.diagnosis else {
             return;
         };
@@ -96,6 +98,9 @@ impl Cycle {
             diagnosis.plugins.push(plugin);
             diagnosis.plugins.sort_unstable();
         }
+        let others = in_the_way.into_iter();
+        diagnosis.preemption_plugins = others.filter(|name| !diagnosis.plugins.contains(name)).collect();
+        diagnosis.preemption_plugins.sort_unstable();
     }
 
     /// Takes in what the post-filter said whose turn it was. Success and the word that nothing can help are the last word;

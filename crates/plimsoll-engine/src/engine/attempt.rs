@@ -366,6 +366,7 @@ pub(super) fn no_nodes(cycle: &Cycle) -> Diagnosis {
         message: "no nodes available to schedule pods".to_owned(),
         plugins: Vec::new(),
         pending_plugins: Vec::new(),
+        preemption_plugins: Vec::new(),
         rejections: Vec::new(),
         nominate: Nomination::Clear,
         judged_at: cycle.judged_at,

@@ -219,6 +219,7 @@ fn turned_away(cycle: &Cycle, point: &str, status: &Status) -> Outcome {
         } else {
             Vec::new()
         },
+        preemption_plugins: Vec::new(),
         plugins,
         rejections: Vec::new(),
         nominate: Nomination::Clear,

@@ -55,7 +55,7 @@ impl Engine {
                 Sought::Candidates
             }
             Found::Nothing(message) => {
-                cycle.note_hindrance(hindrance, plugin);
+                cycle.note_hindrance(&hindrance, plugin);
                 Sought::Outcome(said(Nomination::Clear, Code::Unschedulable, &message))
             }
             Found::Failure(message) => Sought::Outcome(said(Nomination::Keep, Code::Error, &message)),

@@ -32,6 +32,8 @@ pub(crate) struct Search<'a> {
     live: LiveFilters,
     /// Nodes that cannot become candidates, found out by sums.
     hopeless: Option<Verdicts>,
+    /// Numbers of the filters that turned nodes down.
+    turned_down_by: Vec<u8>,
     now: Moment,
 }
 
@@ -83,6 +85,7 @@ impl<'a> Search<'a> {
             contenders,
             live,
             hopeless,
+            turned_down_by: Vec::new(),
             now,
         }
     }
@@ -97,12 +100,16 @@ impl<'a> Search<'a> {
                 break;
             }
         }
+        self.turned_down_by = tally.filters();
         self.conclude(tally)
     }
 
     /// What kept the search from nodes that it might have taken otherwise.
     pub(crate) fn hindrance(&self) -> Hindrance {
-        self.sparing.hindrance()
+        Hindrance {
+            filters: self.turned_down_by.clone(),
+            ..self.sparing.hindrance()
+        }
     }
 
     fn conclude(&self, tally: Tally) -> Found {
@@ -179,6 +186,14 @@ impl Tally {
             Tried::Spared(text) => self.texts.push(text),
             Tried::Failed(text) => self.failures.push(text),
         }
+    }
+
+    /// Numbers of the filters that turned nodes down, in order.
+    fn filters(&self) -> Vec<u8> {
+        let mut filters: Vec<u8> = self.verdicts.keys().filter_map(|verdict| verdict.filter()).collect();
+        filters.sort_unstable();
+        filters.dedup();
+        filters
     }
 
     fn is_enough(&self) -> bool {

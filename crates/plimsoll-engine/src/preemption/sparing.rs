@@ -19,12 +19,14 @@ pub(super) struct Sparing<'m> {
 }
 
 /// What kept the attempt from a node that it might have taken otherwise.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Hindrance {
     /// When the first node becomes a candidate again that recent evictions speak against.
     pub(crate) until: Option<Moment>,
     /// Whether disruption budgets spared somebody.
     pub(crate) budgets: bool,
+    /// Numbers of the filters that turned nodes down even without the pods that may go, each once.
+    pub(crate) filters: Vec<u8>,
 }
 
 impl<'m> Sparing<'m> {
@@ -72,6 +74,6 @@ impl<'m> Sparing<'m> {
     }
 
     pub(super) fn hindrance(&self) -> Hindrance {
-        self.hindrance
+        self.hindrance.clone()
     }
 }

@@ -331,6 +331,7 @@ impl Fixture {
         let outcome = Outcome::Rejected {
             plugins: plugins.to_vec(),
             pending_plugins: Vec::new(),
+            preemption_plugins: Vec::new(),
             judged_at: Seq::new(self.seq),
         };
         self.settle(&waiting.uid, outcome);
@@ -467,6 +468,7 @@ pub(super) fn rejected_by(plugin: &'static str, seq: u64) -> Outcome {
     Outcome::Rejected {
         plugins: vec![plugin],
         pending_plugins: Vec::new(),
+        preemption_plugins: Vec::new(),
         judged_at: Seq::new(seq),
     }
 }

@@ -16,6 +16,7 @@ mod loop_free;
 mod outcomes;
 mod properties;
 mod texts;
+mod turned_down;
 
 /// kube-scheduler's default profile with preemption, and what the test wants besides.
 fn profile_with(gates: &FeatureGates, change: impl FnOnce(&mut Profile)) -> Profile {

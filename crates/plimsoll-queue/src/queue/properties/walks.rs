@@ -31,18 +31,21 @@ struct Sort {
     priority: i32,
     plugins: Vec<usize>,
     pending: Vec<usize>,
+    hindering: Vec<usize>,
     gated: bool,
 }
 
 fn sort() -> impl Strategy<Value = Sort> {
     let plugins = || prop::collection::vec(0..PLUGINS.len(), 0..3);
-    (0..3u8, 1..3u8, 0..3i32, plugins(), plugins(), prop::bool::weighted(0.2)).prop_map(
-        |(label, cpu, priority, plugins, pending, gated)| Sort {
+    let turned_away_by = (plugins(), plugins(), plugins());
+    (0..3u8, 1..3u8, 0..3i32, turned_away_by, prop::bool::weighted(0.2)).prop_map(
+        |(label, cpu, priority, (plugins, pending, hindering), gated)| Sort {
             label,
             cpu,
             priority,
             plugins,
             pending,
+            hindering,
             gated,
         },
     )
@@ -130,6 +133,7 @@ impl Fixture {
             let outcome = Outcome::Rejected {
                 plugins: named(&sort.plugins),
                 pending_plugins: named(&sort.pending),
+                preemption_plugins: named(&sort.hindering),
                 judged_at: Seq::new(self.seq),
             };
             self.settle(&waiting.uid, outcome);

@@ -182,6 +182,7 @@ fn an_event_for_a_pending_plugin_skips_the_backoff() {
     let outcome = Outcome::Rejected {
         plugins: vec![],
         pending_plugins: vec!["Gang"],
+        preemption_plugins: Vec::new(),
         judged_at: Seq::new(1),
     };
     f.settle(&waiting.uid, outcome);
@@ -194,6 +195,7 @@ fn outcomes_lead_to_their_places() {
     let none = Outcome::Rejected {
         plugins: vec![],
         pending_plugins: vec![],
+        preemption_plugins: Vec::new(),
         judged_at,
     };
     let cases = [

@@ -27,7 +27,8 @@ fn stubborn(name: &'static str) -> Rejector {
 fn fixture() -> Fixture {
     Fixture::listening(|| {
         let eager = Rejector::new("Eager", &[NODE_ADD], always());
-        vec![obedient("Obedient"), stubborn("Stubborn"), eager]
+        let deaf = Rejector::new("Deaf", &[], always());
+        vec![obedient("Obedient"), stubborn("Stubborn"), eager, deaf]
     })
 }
 
@@ -122,6 +123,7 @@ fn only_what_a_pending_plugin_waits_for_skips_the_backoff() {
             let outcome = Outcome::Rejected {
                 plugins: plugins.to_vec(),
                 pending_plugins: pending.to_vec(),
+                preemption_plugins: Vec::new(),
                 judged_at: Seq::new(f.seq),
             };
             if in_flight {
@@ -136,6 +138,33 @@ fn only_what_a_pending_plugin_waits_for_skips_the_backoff() {
                 Some(place),
                 "{plugins:?} {pending:?} in flight: {in_flight}"
             );
+        }
+    }
+}
+
+#[test]
+fn what_stood_in_the_way_of_a_preemption_wakes_the_pod_and_counts_for_no_plugin() {
+    for (hindering, place) in [("Eager", Place::Backoff), ("Stubborn", Place::Unschedulable)] {
+        for in_flight in [false, true] {
+            let mut f = fixture();
+            let waiting = f.add(pod("a"));
+            f.pop();
+            let outcome = Outcome::Rejected {
+                plugins: vec!["Deaf"],
+                pending_plugins: Vec::new(),
+                preemption_plugins: vec![hindering],
+                judged_at: Seq::new(f.seq),
+            };
+            if in_flight {
+                new_node(&mut f);
+            }
+            f.settle(&waiting.uid, outcome);
+            if !in_flight {
+                assert_eq!(f.place(&waiting), Some(Place::Unschedulable));
+                assert_eq!(f.queue.account_of(&waiting.uid).unwrap().rejected_by, ["Deaf"]);
+                new_node(&mut f);
+            }
+            assert_eq!(f.place(&waiting), Some(place), "{hindering} in flight: {in_flight}");
         }
     }
 }

@@ -87,6 +87,7 @@ fn an_own_update_is_looked_at_to_the_end_for_what_may_skip_the_backoff() {
         let outcome = Outcome::Rejected {
             plugins: vec!["Patient"],
             pending_plugins: vec!["Eager"],
+            preemption_plugins: Vec::new(),
             judged_at: Seq::new(f.seq),
         };
         f.settle(&waiting.uid, outcome);
