@@ -27,6 +27,7 @@ use plimsoll_client::{Clock, TermToken};
 use plimsoll_engine::{ClaimId, Engine, Notice, Step};
 use plimsoll_framework::{Effect, EffectReply};
 use plimsoll_model::guard::{Guard, holds};
+use plimsoll_model::storage::VolumeWritten;
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{PoppedPod, Release};
 use plimsoll_telemetry::logs::V3;
@@ -326,8 +327,10 @@ impl SchedulingCycleState {
         self.engine.tick(now, &mut notices);
         self.act_on(notices, now);
         let Self { engine, .. } = self;
-        let writes = self.volume_writes.due(now, |claim| engine.writes_volume(claim));
-        for job in writes.into_iter().chain(self.status_writes.due(now)) {
+        for claim in self.volume_writes.due(now, |claim| engine.claim(claim).is_some()) {
+            self.tell_written(claim, VolumeWritten::PutOff, now);
+        }
+        for job in self.status_writes.due(now) {
             self.workers.dispatch(job);
         }
     }

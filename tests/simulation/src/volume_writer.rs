@@ -134,11 +134,13 @@ impl PreBind for Writer {
             return PreBindStep::Fail("there is no claim".to_owned());
         };
         match input {
-            PreBindInput::Begin => match self.write(cycle, claim, node) {
-                Ok(Some(write)) => PreBindStep::Write(write),
-                Ok(None) => self.wait(cycle, state, claim),
-                Err(error) => PreBindStep::Fail(error),
-            },
+            PreBindInput::Begin | PreBindInput::Written(VolumeWritten::PutOff) => {
+                match self.write(cycle, claim, node) {
+                    Ok(Some(write)) => PreBindStep::Write(write),
+                    Ok(None) => self.wait(cycle, state, claim),
+                    Err(error) => PreBindStep::Fail(error),
+                }
+            }
             PreBindInput::Written(VolumeWritten::Refused(error) | VolumeWritten::Unknown(error)) => {
                 PreBindStep::Fail(error)
             }

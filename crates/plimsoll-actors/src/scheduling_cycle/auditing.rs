@@ -23,7 +23,7 @@ impl SchedulingCycleState {
             uid: claim.pod().uid.clone(),
             state: claim.state(),
             asked: self.asked.get(&claim.id()).copied(),
-            writes_volume: self.engine.writes_volume(claim.id()),
+            writes_volume: self.engine.writes_volume(claim.id()) && !self.volume_writes.is_put_off(claim.id()),
             holds_volumes: self.engine.holds_volumes(claim.id()),
         });
         marker.tell(Account::Cycle(CycleAccount {
@@ -105,6 +105,11 @@ impl SchedulingCycleState {
             return;
         };
         if self.asked.get(&claim).copied() != asked {
+            return;
+        }
+        // Some answer is lost, and this one may be on its way: a volume's attempt is not thrown away for that.
+        let may_come = asked.is_some_and(|asked| now.since(asked) < self.token.write_timeout());
+        if self.engine.writes_volume(claim) && may_come {
             return;
         }
         let message = "its answer was lost".to_owned();

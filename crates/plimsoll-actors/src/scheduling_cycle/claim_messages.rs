@@ -86,7 +86,7 @@ impl SchedulingCycleState {
             }
             Notice::WriteVolume { claim, pod, write } => {
                 self.asked.insert(claim, now);
-                let job = self.volume_writes.submit(claim, &pod, write);
+                let job = self.volume_writes.submit(claim, &pod, write, now);
                 self.workers.dispatch(job);
             }
             Notice::VolumeErrors { stage, count } => self.metrics.volumes().stage_failed(stage.as_str(), count),

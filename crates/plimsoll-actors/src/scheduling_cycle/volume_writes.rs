@@ -13,9 +13,13 @@ use crate::trace_context::TraceContext;
 const TRIES: u32 = 10;
 /// Between two tries to reach an API server that takes no connection.
 const RECONNECT: Duration = Duration::from_secs(1);
+/// As long as a pod waits for its volumes unless its profile says otherwise: the node's room is kept for it meanwhile, so that
+/// a write which would have to wait longer is given up.
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Writes to volumes and claims that have no answer yet, at most one for each claim. Those that certainly did nothing, since
-/// the API server was busy or not to be reached, are made again later, and meanwhile keep no worker busy.
+/// the API server was busy or not to be reached, are wanted again later, by the objects as they are then, and meanwhile keep no
+/// worker busy.
 #[derive(Debug, Default)]
 pub(super) struct VolumeWrites {
     writes: BTreeMap<ClaimId, Write>,
@@ -27,8 +31,19 @@ struct Write {
     trace: TraceContext,
     what: VolumeWrite,
     tries: u32,
-    /// When it is made again; none while it is under way.
-    again_at: Option<Moment>,
+    /// When it was first wanted.
+    since: Moment,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// It has been sent, or will be by a worker.
+    UnderWay,
+    /// It has been put off until then.
+    PutOff(Moment),
+    /// Whoever wanted it has been told to say anew what is to be written.
+    Due,
 }
 
 impl Write {
@@ -40,17 +55,26 @@ impl Write {
             trace: self.trace,
         }
     }
+
+    fn put_off_until(&self) -> Option<Moment> {
+        match self.state {
+            State::PutOff(until) => Some(until),
+            State::UnderWay | State::Due => None,
+        }
+    }
 }
 
 impl VolumeWrites {
-    /// The claim's next write.
-    pub(super) fn submit(&mut self, claim: ClaimId, pod: &Pod, write: VolumeWrite) -> WriteJob {
+    /// The claim's next write, or the last one again.
+    pub(super) fn submit(&mut self, claim: ClaimId, pod: &Pod, write: VolumeWrite, now: Moment) -> WriteJob {
+        let again = self.writes.get(&claim).filter(|last| last.state == State::Due);
         let write = Write {
             uid: pod.uid.clone(),
             trace: TraceContext::of(pod),
             what: write,
-            tries: 1,
-            again_at: None,
+            tries: again.map_or(0, |last| last.tries) + 1,
+            since: again.map_or(now, |last| last.since),
+            state: State::UnderWay,
         };
         let job = write.job(claim);
         self.writes.insert(claim, write);
@@ -62,9 +86,18 @@ impl VolumeWrites {
         self.writes.get(&claim).map(|write| written_object(&write.what))
     }
 
-    /// What the answer means to the claim; nothing yet when the write is made again.
+    /// Whether the claim's write has been put off, so that no answer is to come.
+    pub(super) fn is_put_off(&self, claim: ClaimId) -> bool {
+        let write = self.writes.get(&claim);
+        write.is_some_and(|write| write.state != State::UnderWay)
+    }
+
+    /// What the answer means to the claim; nothing yet when the write is put off.
     pub(super) fn answered(&mut self, claim: ClaimId, reply: VolumeReply, now: Moment) -> Option<VolumeWritten> {
-        let write = self.writes.get_mut(&claim).filter(|write| write.again_at.is_none())?;
+        let write = self
+            .writes
+            .get_mut(&claim)
+            .filter(|write| write.state == State::UnderWay)?;
         let (wait, message) = match reply {
             VolumeReply::Throttled { retry_after, message } => (retry_after, message),
             VolumeReply::NotSent(NotSent::NoConnection(error)) => (RECONNECT, error),
@@ -73,9 +106,9 @@ impl VolumeWrites {
                 return Some(written(decided));
             }
         };
-        if write.tries < TRIES {
-            write.tries += 1;
-            write.again_at = Some(now + wait);
+        let again_at = now + wait;
+        if write.tries < TRIES && again_at.since(write.since) <= PATIENCE {
+            write.state = State::PutOff(again_at);
             return None;
         }
         self.writes.remove(&claim);
@@ -87,22 +120,22 @@ impl VolumeWrites {
         self.writes.remove(&claim);
     }
 
-    /// Writes whose turn has come again; those of claims that want none any more are forgotten.
-    pub(super) fn due(&mut self, now: Moment, is_wanted: impl Fn(ClaimId) -> bool) -> Vec<WriteJob> {
+    /// Claims whose writes may be made now that were put off; those of claims that are over are forgotten.
+    pub(super) fn due(&mut self, now: Moment, is_open: impl Fn(ClaimId) -> bool) -> Vec<ClaimId> {
         self.writes
-            .retain(|claim, write| write.again_at.is_none() || is_wanted(*claim));
-        let due = self.writes.iter_mut();
-        let due = due.filter(|(_, write)| write.again_at.is_some_and(|at| at <= now));
+            .retain(|claim, write| write.state == State::UnderWay || is_open(*claim));
+        let put_off = self.writes.iter_mut();
+        let due = put_off.filter(|(_, write)| write.put_off_until().is_some_and(|at| at <= now));
         due.map(|(claim, write)| {
-            write.again_at = None;
-            write.job(*claim)
+            write.state = State::Due;
+            *claim
         })
         .collect()
     }
 
-    /// When a write is to be made again.
+    /// When a write may be made that was put off.
     pub(super) fn next_deadline(&self) -> Option<Moment> {
-        self.writes.values().filter_map(|write| write.again_at).min()
+        self.writes.values().filter_map(Write::put_off_until).min()
     }
 }
 
@@ -127,14 +160,18 @@ mod tests {
 
     fn writes() -> VolumeWrites {
         let mut writes = VolumeWrites::default();
+        submit(&mut writes, 0);
+        writes
+    }
+
+    fn submit(writes: &mut VolumeWrites, now: u64) {
         let write = VolumeWrite::SelectNode {
             claim: ObjectName::new("default", "claim"),
             uid: Uid::from("uid"),
             version: ResourceVersion::new(1),
             node: "n1".into(),
         };
-        writes.submit(CLAIM, &plimsoll_model::testing::pod("pod").build(), write);
-        writes
+        writes.submit(CLAIM, &plimsoll_model::testing::pod("pod").build(), write, at(now));
     }
 
     fn at(seconds: u64) -> Moment {
@@ -181,9 +218,13 @@ mod tests {
                 assert_eq!(writes.answered(CLAIM, reply.clone(), at(now)), None);
                 now += wait;
                 assert_eq!(writes.next_deadline(), Some(at(now)));
-                assert_eq!(writes.due(at(now - 1), |_| true).len(), 0);
-                assert_eq!(writes.due(at(now), |_| true).len(), 1);
+                assert_eq!(writes.due(at(now - 1), |_| true), []);
+                assert!(writes.is_put_off(CLAIM));
+                assert_eq!(writes.due(at(now), |_| true), [CLAIM]);
                 assert_eq!(writes.next_deadline(), None);
+                assert_eq!(writes.due(at(now), |_| true), []);
+                submit(&mut writes, now);
+                assert!(!writes.is_put_off(CLAIM));
             }
             let last = writes.answered(CLAIM, reply, at(now));
             assert_eq!(last, Some(VolumeWritten::Refused(message.to_owned())));
@@ -194,7 +235,23 @@ mod tests {
     fn a_write_whose_claim_is_over_is_not_made_again() {
         let mut writes = writes();
         writes.answered(CLAIM, throttled(), at(0));
-        assert_eq!(writes.due(at(3), |_| false).len(), 0);
+        assert_eq!(writes.due(at(3), |_| false), []);
         assert_eq!(writes.next_deadline(), None);
+        submit(&mut writes, 3);
+        assert_eq!(writes.writes[&CLAIM].tries, 1);
+    }
+
+    #[test]
+    fn a_write_that_would_be_put_off_for_longer_than_pods_wait_is_given_up() {
+        let put_off = |seconds| VolumeReply::Throttled {
+            retry_after: Duration::from_secs(seconds),
+            message: "slow".to_owned(),
+        };
+        let mut writes = writes();
+        assert_eq!(writes.answered(CLAIM, put_off(590), at(5)), None);
+        writes.due(at(595), |_| true);
+        submit(&mut writes, 595);
+        let refused = Some(VolumeWritten::Refused("slow".to_owned()));
+        assert_eq!(writes.answered(CLAIM, put_off(6), at(595)), refused);
     }
 }

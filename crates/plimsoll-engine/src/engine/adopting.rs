@@ -49,7 +49,9 @@ impl Engine {
     /// | a pod on a node | a pod on that node: a binding that nobody saw answered is none of ours |
     pub fn adopt(&mut self) -> Vec<PreemptionPlan> {
         let waiting = self.ledger.waiting();
-        for pod in &waiting {
+        // Room is kept for those that will be tried.
+        let to_be_tried = |pod: &&Arc<Pod>| pod.spec.scheduling_gates.is_empty() && !pod.is_terminating();
+        for pod in waiting.iter().filter(to_be_tried) {
             self.adopt_reservations(pod);
         }
         waiting

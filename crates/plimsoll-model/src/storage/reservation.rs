@@ -67,6 +67,9 @@ pub enum VolumeWritten {
     Refused(String),
     /// Nobody knows whether it was done; the text says what went wrong.
     Unknown(String),
+    /// The API server was busy or out of reach and has certainly done nothing. Now it can be tried again: whoever wanted it
+    /// says anew what is to be written.
+    PutOff,
     /// It was not sent, because the term had ended.
     TermOver,
 }

@@ -39,6 +39,15 @@ enum Waiting {
     Bound { until: Moment },
 }
 
+/// What is to be done to an object.
+enum Needed {
+    Write(VolumeWrite),
+    /// Nothing: it says already what would be written, with this version.
+    Said(ResourceVersion),
+    /// Nothing may be written to it any more.
+    Gone(String),
+}
+
 /// What is found of the claims that something was written for.
 enum Found {
     AllBound,
@@ -102,6 +111,7 @@ impl Stepping<'_> {
             }
             PreBindInput::Written(VolumeWritten::Refused(refusal)) => self.refused(binding, refusal),
             PreBindInput::Written(VolumeWritten::Unknown(error)) => PreBindStep::Fail(error),
+            PreBindInput::Written(VolumeWritten::PutOff) => self.write_next(binding),
             PreBindInput::Written(VolumeWritten::TermOver) => PreBindStep::Fail("the term is over".to_owned()),
             PreBindInput::Changed => self.look(binding, false),
             PreBindInput::Due => self.look(binding, true),
@@ -113,8 +123,9 @@ impl Stepping<'_> {
         binding.waiting = Waiting::Answer;
         while let Some(needed) = self.needed(binding) {
             match needed {
-                Ok(write) => return PreBindStep::Write(write),
-                Err(version) => binding.written.push(version),
+                Needed::Write(write) => return PreBindStep::Write(write),
+                Needed::Said(version) => binding.written.push(version),
+                Needed::Gone(cause) => return PreBindStep::Fail(cause),
             }
         }
         binding.waiting = Waiting::Bound {
@@ -123,9 +134,8 @@ impl Stepping<'_> {
         self.look(binding, false)
     }
 
-    /// What is to be done to the first object that has not been seen to: a write, or nothing if it says already what would be
-    /// written, with this version.
-    fn needed(&self, binding: &Binding) -> Option<Result<VolumeWrite, ResourceVersion>> {
+    /// What is to be done to the first object that has not been seen to.
+    fn needed(&self, binding: &Binding) -> Option<Needed> {
         let Decided { bindings, provisions } = &binding.decided;
         let at = binding.written.len();
         match bindings.get(at) {
@@ -136,11 +146,7 @@ impl Stepping<'_> {
         }
     }
 
-    fn binding_of(
-        &self,
-        chosen: &Arc<PersistentVolume>,
-        claim: &Arc<PersistentVolumeClaim>,
-    ) -> Result<VolumeWrite, ResourceVersion> {
+    fn binding_of(&self, chosen: &Arc<PersistentVolume>, claim: &Arc<PersistentVolumeClaim>) -> Needed {
         let storage = self.columns().storage();
         let told = storage.volume(&chosen.name.name).filter(|told| told.uid == chosen.uid);
         let told = told.unwrap_or(chosen);
@@ -149,16 +155,20 @@ impl Stepping<'_> {
             reference.name == claim.name && reference.uid.as_ref().is_none_or(|uid| *uid == claim.uid)
         });
         if is_of_claim && reference.is_some_and(|reference| reference.uid.is_some()) {
-            return Err(told.resource_version);
+            return Needed::Said(told.resource_version);
+        }
+        // A volume that is made over to a claim which is gone is nobody's until an operator looks at it.
+        let name = &claim.name.name;
+        let Some(claim_seen) = storage.claim(&claim.name).filter(|told| told.uid == claim.uid) else {
+            return Needed::Gone(format!("persistentvolumeclaim {name:?} not found"));
+        };
+        if claim_seen.deleting {
+            return Needed::Gone(format!("persistentvolumeclaim {name:?} is being deleted"));
         }
         // What has become of the volume since, other than its claim, does not matter; whose it is does.
         let still_free = (reference.is_none() || is_of_claim) && !told.deleting;
         let seen = if still_free { told } else { chosen };
-        let claim_seen = storage
-            .claim(&claim.name)
-            .filter(|told| told.uid == claim.uid)
-            .unwrap_or(claim);
-        Ok(VolumeWrite::BindVolume {
+        Needed::Write(VolumeWrite::BindVolume {
             volume: seen.name.name.clone(),
             uid: seen.uid.clone(),
             version: seen.resource_version,
@@ -169,15 +179,15 @@ impl Stepping<'_> {
         })
     }
 
-    fn provision_of(&self, chosen: &Arc<PersistentVolumeClaim>) -> Result<VolumeWrite, ResourceVersion> {
+    fn provision_of(&self, chosen: &Arc<PersistentVolumeClaim>) -> Needed {
         let told = self.columns().storage().claim(&chosen.name);
         let told = told.filter(|told| told.uid == chosen.uid).unwrap_or(chosen);
         if told.selected_node.as_deref() == Some(self.node) {
-            return Err(told.resource_version);
+            return Needed::Said(told.resource_version);
         }
         let still_free = told.selected_node.is_none() && told.volume.is_empty() && !told.deleting;
         let seen = if still_free { told } else { chosen };
-        Ok(VolumeWrite::SelectNode {
+        Needed::Write(VolumeWrite::SelectNode {
             claim: seen.name.clone(),
             uid: seen.uid.clone(),
             version: seen.resource_version,
@@ -193,8 +203,8 @@ impl Stepping<'_> {
         let claim = claim.or_else(|| provisions.get(at - bindings.len()));
         let shared = claim.is_some_and(|claim| self.columns().is_reserved_by_another(&self.cycle.pod.uid, &claim.name));
         match self.needed(binding) {
-            Some(Err(_)) => self.write_next(binding),
-            Some(Ok(_)) if shared => {
+            Some(Needed::Said(_)) => self.write_next(binding),
+            Some(Needed::Write(_)) if shared => {
                 let until = self.cycle.now + SHARED_WRITE_WAIT;
                 binding.waiting = Waiting::Shared { until, refusal };
                 PreBindStep::Wait { until }
@@ -208,7 +218,7 @@ impl Stepping<'_> {
             Waiting::Answer => PreBindStep::Fail("asked while a write is under way".to_owned()),
             Waiting::Shared { until, refusal } => {
                 let until = *until;
-                if matches!(self.needed(binding), Some(Ok(_))) {
+                if matches!(self.needed(binding), Some(Needed::Write(_))) {
                     if due {
                         return PreBindStep::Fail(refusal.clone());
                     }
@@ -258,7 +268,7 @@ impl Stepping<'_> {
             let name = &volume.name.name;
             return Found::Failed(format!("failed to check binding: persistentvolumes {name:?} not found"));
         };
-        let Some(claim) = storage.claim(&claim.name) else {
+        let Some(claim) = storage.claim(&claim.name).filter(|told| told.uid == claim.uid) else {
             let name = claim.name.to_string();
             return Found::Failed(format!(
                 "failed to check binding: persistentvolumeclaims {name:?} not found"
@@ -275,12 +285,32 @@ impl Stepping<'_> {
         if volume.claim.as_ref().is_none_or(|reference| reference.uid.is_none()) {
             return Found::Failed(format!("ClaimRef got reset for pv {:?}", volume.name.name));
         }
+        if claim.volume == volume.name.name {
+            return bound_or_not(claim);
+        }
+        self.find_reached(claim, node)
+    }
+
+    /// Whether the claim is bound to a volume that the node reaches: perhaps not to the one that was written to, since an
+    /// earlier write, whose outcome nobody knew, may have been done after all.
+    fn find_reached(&self, claim: &PersistentVolumeClaim, node: NodeIndex) -> Found {
+        if !claim.volume.is_empty() {
+            // The claim may be told of before its volume is.
+            let Some(volume) = self.columns().storage().volume(&claim.volume) else {
+                return Found::NotYet;
+            };
+            match is_reached_from(self.columns(), volume, node) {
+                Err(error) => return Found::Failed(error),
+                Ok(false) => return self.out_of_reach(volume),
+                Ok(true) => {}
+            }
+        }
         bound_or_not(claim)
     }
 
     fn find_provisioned(&self, claim: &PersistentVolumeClaim, written: ResourceVersion, node: NodeIndex) -> Found {
         let storage = self.columns().storage();
-        let Some(claim) = storage.claim(&claim.name) else {
+        let Some(claim) = storage.claim(&claim.name).filter(|told| told.uid == claim.uid) else {
             let name = claim.name.to_string();
             return Found::Failed(format!(
                 "failed to check provisioning pvc: persistentvolumeclaims {name:?} not found"
@@ -295,18 +325,7 @@ impl Stepping<'_> {
         if claim.selected_node.as_deref() != Some(self.node) {
             return Found::Failed(format!("provisioning failed for PVC {:?}", claim.name.name));
         }
-        if !claim.volume.is_empty() {
-            // The claim may be told of before its volume is.
-            let Some(volume) = storage.volume(&claim.volume) else {
-                return Found::NotYet;
-            };
-            match is_reached_from(self.columns(), volume, node) {
-                Err(error) => return Found::Failed(error),
-                Ok(false) => return self.out_of_reach(volume),
-                Ok(true) => {}
-            }
-        }
-        bound_or_not(claim)
+        self.find_reached(claim, node)
     }
 
     fn out_of_reach(&self, volume: &PersistentVolume) -> Found {

@@ -115,6 +115,20 @@ fn what_was_reserved_outside_is_held_again_and_its_room_not_given_away() {
 }
 
 #[test]
+fn room_is_kept_for_nobody_who_will_not_be_tried() {
+    let gated = testing::pod("a").cpu("800m").gate("example.com/hold").build();
+    let going = testing::pod("a").cpu("800m").terminating().build();
+    for pod in [gated, going] {
+        let shelf = Shelf::with(&[("a", "n2")]);
+        let mut cluster = cluster(&shelf);
+        cluster.add(&Arc::new(pod));
+        cluster.engine.adopt();
+        assert_eq!(cluster.engine.nominations().count(), 0);
+        assert_eq!(shelf.calls(), [""; 0]);
+    }
+}
+
+#[test]
 fn the_node_in_the_status_counts_before_that_of_a_plugin() {
     let shelf = Shelf::with(&[("a", "n2")]);
     let mut cluster = cluster(&shelf);

@@ -263,6 +263,51 @@ fn of_pods_that_share_a_claim_the_one_that_is_refused_goes_on_with_what_the_othe
 }
 
 #[test]
+fn no_volume_is_made_over_to_a_claim_that_is_gone_or_going() {
+    type Change = fn(&mut World);
+    let cases: [(&str, Change, &str); 3] = [
+        (
+            "gone",
+            |world| world.columns.remove_storage(&waiting("data").object()),
+            r#"persistentvolumeclaim "data" not found"#,
+        ),
+        (
+            "another one of that name",
+            |world| world.set(waiting("data").uid("another").resource_version(20).object()),
+            r#"persistentvolumeclaim "data" not found"#,
+        ),
+        (
+            "going",
+            |world| world.set(waiting("data").deleting().resource_version(20).object()),
+            r#"persistentvolumeclaim "data" is being deleted"#,
+        ),
+    ];
+    for (what, change, text) in cases {
+        for put_off in [false, true] {
+            let mut attempt = both();
+            if put_off {
+                attempt.begin();
+            }
+            change(&mut attempt.world);
+            let step = match put_off {
+                true => attempt.hear(PreBindInput::Written(VolumeWritten::PutOff)),
+                false => attempt.begin(),
+            };
+            assert_eq!(step, PreBindStep::Fail(text.to_owned()), "{what}, put off: {put_off}");
+        }
+    }
+}
+
+#[test]
+fn a_write_that_was_put_off_is_made_again_at_the_version_that_is_known_by_then() {
+    let mut attempt = both();
+    assert_eq!(attempt.begin(), bind("v", 4, "data", 3, true));
+    attempt.world.set(local("v", "a1").resource_version(9).object());
+    let again = attempt.hear(PreBindInput::Written(VolumeWritten::PutOff));
+    assert_eq!(again, bind("v", 9, "data", 3, true));
+}
+
+#[test]
 fn objects_that_are_older_than_the_own_write_say_nothing() {
     let mut attempt = both();
     attempt.begin();
@@ -348,6 +393,42 @@ fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
             fail(r#"provisioning failed for PVC "more""#),
         ),
         (
+            "the claim gets another volume, elsewhere",
+            Box::new(|world| {
+                settle_claim_to_be_made(world);
+                world.set(local("w", "b1").object());
+                world.set(waiting("data").bound("w").resource_version(20).object());
+            }),
+            fail(r#"pv "w" node affinity doesn't match node "a1": no matching NodeSelectorTerms"#),
+        ),
+        (
+            "the claim gets another volume of the node",
+            Box::new(|world| {
+                settle_claim_to_be_made(world);
+                world.set(local("w", "a1").object());
+                world.set(waiting("data").bound("w").resource_version(20).object());
+            }),
+            PreBindStep::Done,
+        ),
+        (
+            "the claim of a volume is another one of that name",
+            Box::new(|world| {
+                settle_claim_to_be_made(world);
+                let another = waiting("data").uid("another").bound("v");
+                world.set(another.resource_version(20).object());
+            }),
+            fail(r#"failed to check binding: persistentvolumeclaims "default/data" not found"#),
+        ),
+        (
+            "the claim to be made is another one of that name",
+            Box::new(|world| {
+                settle_volume(world);
+                let another = to_be_made("more").uid("another").selected_node("a1").bound("v");
+                world.set(another.resource_version(20).object());
+            }),
+            fail(r#"failed to check provisioning pvc: persistentvolumeclaims "default/more" not found"#),
+        ),
+        (
             "the volume is made elsewhere",
             Box::new(|world| {
                 settle_volume(world);
@@ -381,6 +462,12 @@ fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
         };
         assert_eq!(step, expected, "{what}");
     }
+}
+
+fn settle_claim_to_be_made(world: &mut World) {
+    world.set(local("made", "a1").object());
+    let bound = to_be_made("more").selected_node("a1").bound("made");
+    world.set(bound.resource_version(20).object());
 }
 
 fn settle_volume(world: &mut World) {
