@@ -107,6 +107,10 @@ chaos: controlplane binary ## Kill, pause and cut off three replicas, API server
 oracle: upstream oracle-binary ## Compare random cases with kube-scheduler's own plugins (CASES=20000 SEED=0 JOBS=1)
 	$(ORACLE) --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
 
+.PHONY: oracle-volumes
+oracle-volumes: upstream oracle-binary ## The same for clusters with storage alone (CASES=20000 SEED=0 JOBS=1)
+	$(ORACLE) --step 3 --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
+
 .PHONY: oracle-hints
 oracle-hints: upstream oracle-binary ## The same for what changes of pods and nodes mean to waiting pods (CASES=20000 SEED=0 JOBS=1)
 	$(ORACLE) --ask hints --cases $(CASES) --seed $(SEED) --jobs $(JOBS)

@@ -54,23 +54,44 @@ pub struct Mismatch<Q: Question> {
     pub differences: Vec<Difference>,
 }
 
+/// Which cases of a seed.
+#[derive(Debug, Clone, Copy)]
+pub struct Numbers {
+    /// The number of the first.
+    pub start: u64,
+    /// How many.
+    pub cases: u64,
+    /// From one number to the next; at least 1.
+    pub step: u64,
+}
+
+impl Numbers {
+    /// The part of one of so many jobs.
+    fn part(self, job: u64, jobs: u64) -> impl Iterator<Item = u64> + Send {
+        let step = self.step.max(1);
+        (job..self.cases)
+            .step_by(usize::try_from(jobs).unwrap_or(1))
+            .map(move |at| self.start + at * step)
+    }
+}
+
 /// Compares the cases with these numbers of a seed, `jobs` at a time. Signs of life go to `out`.
 pub fn run<Q: Question>(
     program: &Path,
     seed: u64,
-    numbers: Range<u64>,
+    numbers: Numbers,
     jobs: usize,
     out: &mut (dyn Write + Send),
 ) -> anyhow::Result<Report<Q>> {
     let jobs = u64::try_from(jobs.max(1))?;
     let done = AtomicU64::new(0);
-    let total = numbers.end.saturating_sub(numbers.start);
+    let total = numbers.cases;
     let out = Mutex::new(out);
     let mut findings = Findings::<Q>::default();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..jobs)
             .map(|job| {
-                let numbers = (numbers.start + job..numbers.end).step_by(usize::try_from(jobs).unwrap_or(1));
+                let numbers = numbers.part(job, jobs);
                 let (done, out) = (&done, &out);
                 scope.spawn(move || {
                     work(program, seed, numbers, || {
@@ -280,4 +301,21 @@ pub fn row<Q: Question>(case: &Q, upstream: &Q::Answer, differences: &[Differenc
     Ok(format!(
         "    (\n        r#\"{case}\"#,\n        r#\"{upstream}\"#,\n    ),\n"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_share_the_cases_and_none_is_left_out() {
+        let numbers = Numbers {
+            start: 6,
+            cases: 7,
+            step: 3,
+        };
+        let mut all: Vec<u64> = (0..2).flat_map(|job| numbers.part(job, 2)).collect();
+        all.sort_unstable();
+        assert_eq!(all, [6, 9, 12, 15, 18, 21, 24]);
+    }
 }

@@ -38,7 +38,12 @@ fn compare<Q: Question>(ask: &str, cases: u64) -> anyhow::Result<()> {
         ensure!(status.success(), "there are differences, see above");
         return Ok(());
     }
-    let report = campaign::run::<Q>(&program, SEED, 0..cases / 10, 1, &mut std::io::stderr())?;
+    let numbers = campaign::Numbers {
+        start: 0,
+        cases: cases / 10,
+        step: 1,
+    };
+    let report = campaign::run::<Q>(&program, SEED, numbers, 1, &mut std::io::stderr())?;
     say(&report.to_string());
     ensure!(report.mismatches.is_empty(), "there are differences, see above");
     Ok(())
