@@ -1,6 +1,7 @@
 //! What must hold in every run, read from the API server's history of writes.
 
 mod attachments;
+mod bonds;
 mod cluster;
 pub mod judge;
 mod volumes;
@@ -14,17 +15,30 @@ use self::cluster::{Cluster, Knowledge, text};
 pub use self::volumes::{volume_writes, volumes_kept_for_nobody, volumes_of_two};
 
 /// Replays the history and lists everything that was ever wrong: a pod bound twice, a node past its allocatable or with
-/// a host port taken twice, a pod written by a replica that did not hold the lease at that very version.
+/// a host port taken twice, a pod written by a replica that did not hold the lease at that very version, a pod bound where its
+/// volumes are not, or beside another one that has a claim for one pod alone.
 pub fn violations(server: &ApiServer) -> Vec<String> {
-    let mut cluster = Cluster::default();
+    violations_in(server, Cluster::default())
+}
+
+/// The same where the plugins that know volumes are switched off, and pods go where they like.
+pub fn violations_but_of_volumes(server: &ApiServer) -> Vec<String> {
+    violations_in(server, Cluster::without_volumes())
+}
+
+fn violations_in(server: &ApiServer, mut cluster: Cluster) -> Vec<String> {
     let mut found = Vec::new();
     for mutation in server.history() {
         cluster.take(&mutation, &mut found);
         if mutation.verb == "bind" {
-            let node = text(&mutation.object, "/spec/nodeName");
-            if let Some(past) = cluster.past_the_line(&node, &[], Knowledge::ALL) {
-                found.push(format!("{past} at version {}", mutation.rv));
-            }
+            let (node, uid) = (
+                text(&mutation.object, "/spec/nodeName"),
+                text(&mutation.object, "/metadata/uid"),
+            );
+            let past = cluster.past_the_line(&node, &[], Knowledge::ALL);
+            let shares = cluster.shares_in_vain(&uid, &[], Knowledge::ALL);
+            let wrong = past.into_iter().chain(shares);
+            found.extend(wrong.map(|wrong| format!("{wrong} at version {}", mutation.rv)));
         }
     }
     found
@@ -165,6 +179,137 @@ mod tests {
             });
             assert_eq!(found.len(), wrong, "{found:?}");
         }
+    }
+
+    const REPLICA: &str = "plimsoll/1 replica-a";
+
+    /// Binds a pod as a replica does.
+    fn bind(world: &World, pod: &str, node: &str) {
+        let uid = text(&world.pod(pod).unwrap(), "/metadata/uid");
+        world.server().bind_as(REPLICA, "default", pod, &uid, node).unwrap();
+    }
+
+    /// A world with two nodes and a volume on the first, which the claim `a` has, and a pod with that claim.
+    fn world_with_a_bound_claim(access_mode: &str) -> World {
+        let world = world_with_volumes(3);
+        world.add_node(workload::node("m", 1000, 1000, 110));
+        world.add_storage("persistentvolumes", storage::local_volume("v", "n"));
+        world.add_storage(
+            "persistentvolumeclaims",
+            storage::claim("a", storage::LOCAL, access_mode),
+        );
+        edit_claim(&world, |claim| {
+            claim["spec"]["volumeName"] = "v".into();
+            claim["metadata"]["annotations"] = serde_json::json!({ "pv.kubernetes.io/bind-completed": "yes" });
+        });
+        world.add_pod(pod_with_claim("a"));
+        world
+    }
+
+    fn edit_claim(world: &World, edit: impl FnOnce(&mut Value)) {
+        let claims = storage::kind("persistentvolumeclaims");
+        world.server().modify(claims, "default", "a", edit).unwrap();
+    }
+
+    /// What is found when a replica binds the pod to a node after this has happened.
+    fn found_after(node: &'static str, happens: impl FnOnce(&World)) -> Vec<String> {
+        run(async move {
+            let world = world_with_a_bound_claim("ReadWriteOnce");
+            happens(&world);
+            bind(&world, "a", node);
+            violations(world.server())
+        })
+    }
+
+    #[test]
+    fn the_check_finds_a_pod_whose_volume_is_elsewhere_or_not_bound_or_gone() {
+        assert_eq!(found_after("n", |_| {}), Vec::<String>::new());
+        let elsewhere = found_after("m", |_| {});
+        assert_eq!(elsewhere.len(), 1, "{elsewhere:?}");
+        assert!(
+            elsewhere[0].ends_with("its claim default/a has volume v, which is elsewhere"),
+            "{elsewhere:?}"
+        );
+        let unbound = found_after("n", |world| {
+            edit_claim(world, |claim| claim["metadata"]["annotations"] = Value::Null);
+        });
+        assert!(unbound[0].ends_with("its claim default/a is not bound"), "{unbound:?}");
+        let gone = found_after("n", |world| {
+            world
+                .server()
+                .delete(storage::kind("persistentvolumes"), "", "v")
+                .unwrap();
+        });
+        assert!(
+            gone[0].ends_with("its claim default/a has volume v, which is gone"),
+            "{gone:?}"
+        );
+    }
+
+    #[test]
+    fn a_claim_that_somebody_takes_away_and_a_pod_that_somebody_else_binds_are_no_replicas_fault() {
+        let delete = |world: &World| {
+            let claims = storage::kind("persistentvolumeclaims");
+            world.server().delete(claims, "default", "a").unwrap();
+        };
+        assert_eq!(found_after("n", delete), Vec::<String>::new());
+        // It never was where the pod went.
+        assert_eq!(found_after("m", delete).len(), 1);
+        run(async {
+            let world = world_with_a_bound_claim("ReadWriteOnce");
+            world.server().bind("default", "a", "m").unwrap();
+            assert_eq!(violations(world.server()), Vec::<String>::new());
+            world.judge().look();
+            assert_eq!(world.judge().counts().excluded_by_claims, 1);
+        });
+    }
+
+    /// What is found when a replica binds two pods with one claim of this access mode, and this happens between the two.
+    fn found_of_two(mode: &'static str, happens: impl FnOnce(&World)) -> Vec<String> {
+        run(async move {
+            let world = world_with_a_bound_claim(mode);
+            let mut other = pod_with_claim("a");
+            other["metadata"]["name"] = "b".into();
+            world.add_pod(other);
+            bind(&world, "a", "n");
+            happens(&world);
+            bind(&world, "b", "n");
+            assert_eq!(world.judge().found().len(), violations(world.server()).len());
+            violations(world.server())
+        })
+    }
+
+    #[test]
+    fn the_check_finds_a_claim_for_one_pod_alone_that_two_have() {
+        let found = found_of_two("ReadWriteOncePod", |_| {});
+        assert_eq!(found.len(), 1, "{found:?}");
+        let none = Vec::<String>::new();
+        assert_eq!(found_of_two("ReadWriteOnce", |_| {}), none);
+        assert_eq!(found_of_two("ReadWriteOncePod", |world| world.delete_pod("a")), none);
+        assert_eq!(found_of_two("ReadWriteOncePod", |world| world.finish_pod("a")), none);
+        assert_eq!(found_of_two("ReadWriteOncePod", |world| world.delete_node("n")), none);
+    }
+
+    #[test]
+    fn the_check_finds_a_replica_that_makes_a_second_volume_over_to_a_claim() {
+        run(async {
+            let world = world_with_volumes(3);
+            let keep = |volume: &mut Value| {
+                volume["spec"]["claimRef"] = serde_json::json!({ "namespace": "default", "name": "c", "uid": "one" });
+            };
+            for name in ["v", "w"] {
+                world.add_storage("persistentvolumes", storage::local_volume(name, "n"));
+                let volumes = storage::kind("persistentvolumes");
+                world.server().modify(volumes, "", name, keep).unwrap();
+            }
+            let mut history = world.server().history();
+            assert_eq!(volumes::volumes_of_two_in(&history), Vec::<String>::new());
+            for write in &mut history {
+                write.user_agent = REPLICA.into();
+            }
+            let found = volumes::volumes_of_two_in(&history);
+            assert_eq!(found.len(), 1, "{found:?}");
+        });
     }
 
     #[test]

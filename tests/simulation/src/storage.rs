@@ -111,6 +111,28 @@ pub fn kind(plural: &str) -> &'static Resource {
     resource::find(group, "v1", plural).expect("a kind that the server knows")
 }
 
+/// The names of the claims of a pod, those that are made for it among them, in its order.
+pub fn claim_names(pod: &Value) -> Vec<String> {
+    let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
+    let name = |volume: &Value| {
+        if volume.get("ephemeral").is_some_and(Value::is_object) {
+            return format!("{}-{}", text(pod, "/metadata/name"), text(volume, "/name"));
+        }
+        text(volume, "/persistentVolumeClaim/claimName").to_owned()
+    };
+    let names = volumes.into_iter().flatten().map(name);
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// The names of the claims that the volumes of a pod name themselves, in its order: by these alone kube-scheduler tells whether a
+/// claim is in use that is for one pod alone.
+pub fn claims_named(pod: &Value) -> Vec<String> {
+    let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
+    let names = volumes.into_iter().flatten();
+    let names = names.map(|volume| text(volume, "/persistentVolumeClaim/claimName").to_owned());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

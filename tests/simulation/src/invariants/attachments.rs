@@ -6,6 +6,7 @@ use plimsoll_apiserver::Mutation;
 use serde_json::Value;
 
 use super::cluster::text;
+use crate::storage::{claim_names, claims_named};
 
 /// Claims, volumes and limits at the version of the last write taken.
 #[derive(Debug, Default)]
@@ -59,15 +60,17 @@ impl Storage {
     }
 }
 
-/// The claims that a pod names, by namespace and name.
+/// The claims that a pod names, and those that are made for it, by namespace and name.
 pub(super) fn claims(pod: &Value) -> Vec<String> {
+    in_namespace_of(pod, claim_names(pod))
+}
+
+/// The claims that a pod names, in the same way.
+pub(super) fn named_claims(pod: &Value) -> Vec<String> {
+    in_namespace_of(pod, claims_named(pod))
+}
+
+fn in_namespace_of(pod: &Value, names: Vec<String>) -> Vec<String> {
     let namespace = text(pod, "/metadata/namespace");
-    let volumes = pod.pointer("/spec/volumes").and_then(Value::as_array);
-    volumes
-        .into_iter()
-        .flatten()
-        .map(|volume| text(volume, "/persistentVolumeClaim/claimName"))
-        .filter(|claim| !claim.is_empty())
-        .map(|claim| format!("{namespace}/{claim}"))
-        .collect()
+    names.into_iter().map(|claim| format!("{namespace}/{claim}")).collect()
 }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::attachments::{Storage, claims};
+use super::attachments::{Storage, claims, named_claims};
+use super::bonds::{Bond, Bonds};
 use plimsoll_apiserver::Mutation;
 use plimsoll_model::Quantity;
 use serde_json::Value;
@@ -46,8 +47,9 @@ pub(super) struct Pod {
     pub(super) placed: Option<Placed>,
     loads: Past<Load>,
     pub(super) host_ports: Vec<i64>,
-    /// The claims that it names, by namespace and name.
+    /// Its claims, by namespace and name, and those of them that it names itself.
     claims: Vec<String>,
+    named_claims: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -57,16 +59,28 @@ pub(super) struct Placed {
     by_others: bool,
 }
 
+impl Placed {
+    fn is_known(&self, known: Knowledge) -> bool {
+        !self.by_others || self.since <= known.pods
+    }
+}
+
 /// The cluster at the version of the last write taken.
 #[derive(Debug, Default)]
 pub(super) struct Cluster {
     rooms: BTreeMap<String, Past<Load>>,
+    /// Which nodes were there.
+    nodes: BTreeMap<String, Past<bool>>,
     pods: BTreeMap<String, Pod>,
     on: BTreeMap<String, BTreeSet<String>>,
     bound: BTreeMap<String, String>,
     /// Who holds the lease, once there is one.
     leader: Option<String>,
     storage: Storage,
+    bonds: Bonds,
+    are_volumes_ignored: bool,
+    /// Pods that were bound where their claims do not let them, by others or after others had taken a claim away.
+    excluded: u64,
 }
 
 /// Up to which versions somebody knows pods and nodes. Whatever others did later cannot have been thought of.
@@ -93,10 +107,21 @@ struct Sum<'a> {
 }
 
 impl Cluster {
+    /// One in which claims say nothing of where pods may go.
+    pub(super) fn without_volumes() -> Self {
+        Self {
+            are_volumes_ignored: true,
+            ..Self::default()
+        }
+    }
+
     /// Takes one write; says what was wrong with it apart from room.
     pub(super) fn take(&mut self, mutation: &Mutation, found: &mut Vec<String>) {
         match mutation.resource.plural {
-            "nodes" => self.take_node(mutation),
+            "nodes" => {
+                self.take_node(mutation);
+                self.bonds.take(mutation);
+            }
             "pods" => {
                 self.check_writer(mutation, found);
                 self.take_pod(mutation, found);
@@ -104,6 +129,7 @@ impl Cluster {
             "csinodes" | "persistentvolumes" | "persistentvolumeclaims" => {
                 self.check_writer(mutation, found);
                 self.storage.take(mutation);
+                self.bonds.take(mutation);
             }
             "leases" => self.leader = Some(text(&mutation.object, "/spec/holderIdentity")),
             _ => {}
@@ -127,6 +153,9 @@ impl Cluster {
     }
 
     fn take_node(&mut self, mutation: &Mutation) {
+        let name = text(&mutation.object, "/metadata/name");
+        let there = self.nodes.entry(name).or_insert_with(|| Past(Vec::new()));
+        there.0.push((mutation.rv, !mutation.deleted));
         if mutation.deleted {
             return;
         }
@@ -149,6 +178,9 @@ impl Cluster {
             return;
         }
         let node = text(object, "/spec/nodeName");
+        if mutation.verb == "bind" && !self.are_volumes_ignored {
+            self.check_claims(mutation, found);
+        }
         if mutation.verb == "bind"
             && let Some(before) = self.bound.insert(uid.clone(), node.clone())
         {
@@ -164,6 +196,7 @@ impl Cluster {
             loads: Past(Vec::new()),
             host_ports: host_ports(object),
             claims: claims(object),
+            named_claims: named_claims(object),
         });
         pod.loads.0.push((mutation.rv, load(object)));
         if !node.is_empty() && pod.placed.is_none() {
@@ -173,6 +206,20 @@ impl Cluster {
                 by_others: replica(mutation).is_none(),
             });
             self.on.entry(node).or_default().insert(uid);
+        }
+    }
+
+    /// What others bind is theirs to answer for, and so is that a claim went while a pod that had it was on its way.
+    fn check_claims(&mut self, mutation: &Mutation, found: &mut Vec<String>) {
+        let object = &mutation.object;
+        let (name, node) = (text(object, "/metadata/name"), text(object, "/spec/nodeName"));
+        match self.bonds.of(&claims(object), &node) {
+            Bond::Holds => {}
+            Bond::Lacks(lack) if replica(mutation).is_some() => found.push(format!(
+                "{} bound pod {name} to {node} at version {}, and {lack}",
+                mutation.user_agent, mutation.rv
+            )),
+            Bond::Lacks(_) | Bond::HeldOnce => self.excluded += 1,
         }
     }
 
@@ -203,14 +250,38 @@ impl Cluster {
         (attached > most).then(|| format!("node {node} has {attached} volumes attached and may have {most}"))
     }
 
+    /// How many pods were bound where their claims do not let them, and no replica is to blame.
+    pub(super) fn excluded(&self) -> u64 {
+        self.excluded
+    }
+
+    /// What is wrong with a pod that is bound or on its way, as these others are, when it has a claim that is for one pod
+    /// alone, as far as somebody knows who else names it. As for kube-scheduler, a pod whose node is gone is as good as gone,
+    /// and one that brought the claim along does not name it.
+    pub(super) fn shares_in_vain(&self, uid: &str, coming: &[&str], known: Knowledge) -> Option<String> {
+        let pod = self.pods.get(uid)?;
+        let uses = |other: &Pod, claim: &String| other.named_claims.contains(claim);
+        let mut alone = pod.named_claims.iter().filter(|claim| self.bonds.is_for_one_pod(claim));
+        alone.find_map(|claim| {
+            let mut others = self.pods.iter().filter(|(other, _)| *other != uid);
+            let (_, other) = others.find(|(other, pod)| {
+                let is_placed = pod.placed.as_ref().is_some_and(|placed| {
+                    let node = self.nodes.get(&placed.node).and_then(|there| there.at(known.nodes));
+                    placed.is_known(known) && node == Some(true)
+                });
+                uses(pod, claim) && (is_placed || coming.contains(&other.as_str()))
+            })?;
+            Some(format!(
+                "claim {claim} is for one pod alone, and pod {} has it",
+                other.name
+            ))
+        })
+    }
+
     fn sum(&self, node: &str, more: &[&str], known: Knowledge) -> Sum<'_> {
         let empty = BTreeSet::new();
         let on = self.on.get(node).unwrap_or(&empty);
-        let known_of = |pod: &&Pod| {
-            pod.placed
-                .as_ref()
-                .is_none_or(|placed| !placed.by_others || placed.since <= known.pods)
-        };
+        let known_of = |pod: &&Pod| pod.placed.as_ref().is_none_or(|placed| placed.is_known(known));
         let there = on.iter().filter_map(|uid| self.pods.get(uid)).filter(known_of);
         let coming = more.iter().filter(|uid| !on.contains(**uid));
         let coming = coming.filter_map(|uid| self.pods.get(*uid));

@@ -70,6 +70,8 @@ pub struct Counts {
     pub unknown: u64,
     /// Bindings past the line of a node that somebody else changed inside the delivery window.
     pub excluded: u64,
+    /// Bindings against what claims and volumes say, by others, or after others had taken a claim away or used it.
+    pub excluded_by_claims: u64,
 }
 
 /// A binding on its way. Dropped unanswered, it may be applied until its time-out.
@@ -209,7 +211,10 @@ impl Judge {
 
     /// What there was to judge.
     pub fn counts(&self) -> Counts {
-        self.lock().counts
+        let state = self.lock();
+        let mut counts = state.counts;
+        counts.excluded_by_claims += state.cluster.excluded();
+        counts
     }
 }
 
@@ -233,6 +238,7 @@ impl State {
         let node = text(object, "/spec/nodeName");
         let when = format!("with {name} at version {}", mutation.rv);
         self.judge(&node, &[], known, &when);
+        self.judge_claims(&text(object, "/metadata/uid"), &[], known, &when);
     }
 
     fn check_sent(&mut self, replica: &str, pod: &str, uid: &str, node: &str) {
@@ -243,15 +249,22 @@ impl State {
             return;
         }
         let open = self.under_way.values();
-        let open = open.filter(|binding| binding.node == node && binding.until.is_to_come() && pending(&binding.uid));
-        let mut coming: Vec<String> = open.map(|binding| binding.uid.clone()).collect();
-        coming.push(uid.to_owned());
+        let open = open.filter(|binding| binding.until.is_to_come() && pending(&binding.uid));
+        let (mut coming, mut anywhere) = (vec![uid.to_owned()], Vec::new());
+        for binding in open {
+            anywhere.push(binding.uid.clone());
+            if binding.node == node {
+                coming.push(binding.uid.clone());
+            }
+        }
         coming.sort_unstable();
         coming.dedup();
         let name = cluster.pod(uid).map_or_else(String::new, |pod| pod.name.clone());
         let coming: Vec<&str> = coming.iter().map(String::as_str).collect();
+        let anywhere: Vec<&str> = anywhere.iter().map(String::as_str).collect();
         let when = format!("with {name} sent by {replica} and {} in all under way", coming.len());
         self.judge(node, &coming, known, &when);
+        self.judge_claims(uid, &anywhere, known, &when);
     }
 
     fn known_for(&self, replica: &str, pod: &str) -> Knowledge {
@@ -268,5 +281,17 @@ impl State {
             return;
         }
         self.found.push(format!("{past} {when}"));
+    }
+
+    /// A claim that is for one pod alone has no other that is bound, or may still be.
+    fn judge_claims(&mut self, uid: &str, coming: &[&str], known: Knowledge, when: &str) {
+        let Some(shares) = self.cluster.shares_in_vain(uid, coming, Knowledge::ALL) else {
+            return;
+        };
+        if self.cluster.shares_in_vain(uid, coming, known).is_none() {
+            self.counts.excluded_by_claims += 1;
+            return;
+        }
+        self.found.push(format!("{shares} {when}"));
     }
 }

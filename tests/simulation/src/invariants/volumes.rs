@@ -24,16 +24,20 @@ pub fn volume_writes(server: &ApiServer) -> u64 {
 }
 
 /// Volumes that were ever bound to two claims at a time, or that a replica took from one claim and gave to another, and
-/// claims that got a second volume.
+/// claims that got a second volume, or that a replica made a second one over to.
 pub fn volumes_of_two(server: &ApiServer) -> Vec<String> {
+    volumes_of_two_in(&server.history())
+}
+
+pub(super) fn volumes_of_two_in(history: &[Mutation]) -> Vec<String> {
     let mut bound: BTreeMap<String, (String, String)> = BTreeMap::new();
     let mut kept: BTreeMap<String, String> = BTreeMap::new();
     let mut found = Vec::new();
-    for write in server.history() {
-        if is_of(&write, CLAIMS) {
-            take_claim(&write, &mut bound, &mut found);
-        } else if is_of(&write, VOLUMES) {
-            take_volume(&write, &mut kept, &mut found);
+    for write in history {
+        if is_of(write, CLAIMS) {
+            take_claim(write, &mut bound, &mut found);
+        } else if is_of(write, VOLUMES) {
+            take_volume(write, &mut kept, &mut found);
         }
     }
     found
@@ -80,8 +84,19 @@ fn take_volume(write: &Mutation, kept: &mut BTreeMap<String, String>, found: &mu
         text(&write.object, "/metadata/uid"),
         text(&write.object, "/metadata/name"),
     );
+    if write.deleted {
+        kept.remove(&uid);
+        return;
+    }
     let claim = text(&write.object, "/spec/claimRef/uid");
     let before = kept.insert(uid, claim.clone()).unwrap_or_default();
+    let is_second = kept.values().filter(|other| **other == claim).count() > 1;
+    if is_second && !claim.is_empty() && before != claim && replica(write).is_some() {
+        found.push(format!(
+            "{} made volume {name} over to claim {claim}, which had one, at version {}",
+            write.user_agent, write.rv
+        ));
+    }
     if !before.is_empty() && before != claim && replica(write).is_some() {
         found.push(format!(
             "{} took volume {name} from claim {before} and gave it to {claim:?} at version {}",
