@@ -37,6 +37,8 @@ pub struct Verdict {
     pub violations: Vec<String>,
     /// Nodes taken past their allocatable because two kinds of scheduler bound to them within one hand-over.
     pub foreign_overcommitments: usize,
+    /// Pods that got a claim for one pod alone which another kind of scheduler had given to another pod within one hand-over.
+    pub foreign_sharers: usize,
     /// Successful binds by scheduler program and identity.
     pub binds: BTreeMap<String, usize>,
     /// Bindings that were not answered with 201, by status code; 0 when the client was gone before the answer.
@@ -76,6 +78,13 @@ impl fmt::Display for Verdict {
                 self.foreign_overcommitments
             )?;
         }
+        if self.foreign_sharers > 0 {
+            write!(
+                f,
+                "; {} claims shared in a hand-over between schedulers",
+                self.foreign_sharers
+            )?;
+        }
         self.violations
             .iter()
             .try_for_each(|violation| write!(f, "\n  broken: {violation}"))
@@ -83,7 +92,7 @@ impl fmt::Display for Verdict {
 }
 
 /// Judges a whole test: no pod bound twice, no node ever past its allocatable, every pod where its volumes are, no volume with
-/// two claims, no node with more volumes than it takes, every pending pod explained.
+/// two claims, no claim for one pod alone with two, no node with more volumes than it takes, every pending pod explained.
 pub fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::default();
     let mut state = State::default();
@@ -102,6 +111,7 @@ pub fn judge(evidence: &Evidence<'_>) -> anyhow::Result<Verdict> {
                 // Who made it with a node asked no scheduler.
                 if before.is_some() {
                     storage::where_its_volumes_are(*revision, pod, &state, &mut verdict)?;
+                    alone_with_its_claims(*revision, pod, &state, evidence, &mut verdict);
                 }
             }
         }
@@ -198,6 +208,20 @@ fn never_past_the_line(
         }
     }
     Ok(())
+}
+
+/// Called for each pod at the revision that bound it. Two kinds of scheduler that bind within one hand-over know nothing of each
+/// other, here as with what nodes have.
+fn alone_with_its_claims(revision: i64, pod: &Pod, state: &State, evidence: &Evidence<'_>, verdict: &mut Verdict) {
+    for (claim, other) in storage::sharers(pod, state) {
+        if in_hand_over(pod, &[other], evidence) {
+            verdict.foreign_sharers += 1;
+        } else {
+            let (key, other) = (pod.key(), other.key());
+            let message = format!("revision {revision}: {key} got {claim}, which is for one pod alone and {other} has");
+            verdict.violations.push(message);
+        }
+    }
 }
 
 /// A resource of which a node has given away more than it has, in thousandths.

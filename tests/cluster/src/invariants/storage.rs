@@ -1,5 +1,5 @@
-//! What must hold of pods with storage: each is where its volumes are, no volume has two claims, and no node has more volumes
-//! attached than it can take.
+//! What must hold of pods with storage: each is where its volumes are, no volume has two claims, no node has more volumes
+//! attached than it can take, and a claim that is for one pod alone has one pod.
 
 use std::collections::BTreeSet;
 
@@ -72,6 +72,33 @@ pub(super) fn where_its_volumes_are(
         }
     }
     Ok(())
+}
+
+/// Called for each pod at the revision that bound it. The pods that name a claim of its that is for one pod alone, each with the
+/// claim. As for the scheduler, one whose node is gone is as good as gone, and one that brought the claim along does not name it.
+pub(super) fn sharers<'a>(pod: &'a Pod, state: &'a State) -> impl Iterator<Item = (String, &'a Pod)> {
+    let is_for_one_pod = |name: &String| {
+        let claim = state.claims.get(name).and_then(|claim| claim.spec.as_ref());
+        let modes = claim.and_then(|claim| claim.access_modes.as_ref());
+        modes.is_some_and(|modes| modes.iter().any(|mode| mode == "ReadWriteOncePod"))
+    };
+    claims_named_by(pod).filter(is_for_one_pod).flat_map(move |name| {
+        let others = state.pods.values().filter(|other| other.uid() != pod.uid());
+        let has_node = |other: &Pod| other.node().is_some_and(|node| state.nodes.contains_key(node));
+        let living = others.filter(move |other| has_node(other) && !other.finished());
+        let sharing: Vec<_> = living
+            .filter(|other| claims_named_by(other).any(|claim| claim == name))
+            .collect();
+        sharing.into_iter().map(move |other| (name.clone(), other))
+    })
+}
+
+/// The claims that volumes of a pod name themselves, each as `namespace/name`.
+fn claims_named_by(pod: &Pod) -> impl Iterator<Item = String> {
+    let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
+    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    let sources = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
+    sources.map(move |source| format!("{namespace}/{}", source.claim_name))
 }
 
 fn volume_of(claim: &PersistentVolumeClaim) -> Option<&str> {

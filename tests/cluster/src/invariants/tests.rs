@@ -1,7 +1,7 @@
 //! The judge must be able to find against.
 
 use super::*;
-use crate::fixtures::{PodFixture, node, pod};
+use crate::fixtures::{PodFixture, claim, node, pod, volume};
 use crate::replica::Scheduler;
 
 fn written(fixture: PodFixture, on: Option<&str>) -> Record {
@@ -121,4 +121,49 @@ fn a_silent_pending_pod_is_found_unless_it_is_gated_or_somebody_elses() {
         verdict(records, &[]).violations,
         ["t/silent is pending and nothing says why"]
     );
+}
+
+/// Two pods with one claim of this access mode, the second of them bound while the first is still there, or not.
+fn pods_that_share_a_claim(mode: &str, is_first_there: bool) -> Vec<Record> {
+    let pod_of = |name: &str, on: Option<&str>| written(pod(name).volume_claim("c"), on);
+    let bound = claim("c").mode(mode).volume("v").bound();
+    let mut records = vec![
+        one_cpu_node(),
+        Record::Volume("v".to_owned(), Box::new(volume("v").build())),
+        Record::Claim("t/c".to_owned(), Box::new(bound.build())),
+        pod_of("a", None),
+        pod_of("a", Some("n")),
+        pod_of("b", None),
+    ];
+    if !is_first_there {
+        records.push(Record::PodGone("t/a".to_owned()));
+    }
+    records.push(pod_of("b", Some("m")));
+    records
+}
+
+#[test]
+fn a_claim_for_one_pod_alone_that_a_second_one_gets_is_told() {
+    let shared = verdict(pods_that_share_a_claim("ReadWriteOncePod", true), &[]);
+    assert_eq!(
+        shared.violations,
+        ["revision 7: t/b got t/c, which is for one pod alone and t/a has"]
+    );
+    for (mode, is_first_there) in [("ReadWriteOnce", true), ("ReadWriteOncePod", false)] {
+        let records = pods_that_share_a_claim(mode, is_first_there);
+        assert_eq!(verdict(records, &[]).violations, [""; 0], "{mode}");
+    }
+}
+
+#[test]
+fn a_claim_that_different_schedulers_give_away_within_one_hand_over_is_counted() {
+    let binds = [
+        bind("a", "replica-2", 1),
+        BindRequest {
+            node: "m".to_owned(),
+            ..bind("b", "replica-0", 1_000_000)
+        },
+    ];
+    let soon = verdict(pods_that_share_a_claim("ReadWriteOncePod", true), &binds);
+    assert_eq!((soon.violations.len(), soon.foreign_sharers), (0, 1), "{soon}");
 }
