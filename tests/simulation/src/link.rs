@@ -38,6 +38,7 @@ struct State {
     cut: bool,
     answers_cut: bool,
     pods_held: bool,
+    volumes_held: bool,
     stopped: bool,
     delays: Delays,
     random: ChaCha8Rng,
@@ -64,6 +65,8 @@ enum Stretch {
     Answer,
     /// What a watch of pods says.
     PodEvents,
+    /// What a watch of volumes, of claims or of what drivers say of nodes says.
+    VolumeEvents,
 }
 
 impl Default for Link {
@@ -79,6 +82,7 @@ impl Link {
             cut: false,
             answers_cut: false,
             pods_held: false,
+            volumes_held: false,
             stopped: false,
             delays: Delays::default(),
             random: ChaCha8Rng::seed_from_u64(seed),
@@ -108,10 +112,22 @@ impl Link {
         self.lock().pods_held = true;
     }
 
+    /// The connections that carry watches of volumes and claims stand still, in the same way.
+    pub fn hold_volumes(&self) {
+        self.lock().volumes_held = true;
+    }
+
+    /// What watches of volumes and claims had to say arrives.
+    pub fn release_volumes(&self) {
+        self.lock().volumes_held = false;
+        self.0.mended.notify_waiters();
+    }
+
     /// Lets everything pass, what has waited first.
     pub fn mend(&self) {
         let mut state = self.lock();
-        (state.cut, state.answers_cut, state.pods_held) = (false, false, false);
+        (state.cut, state.answers_cut) = (false, false);
+        (state.pods_held, state.volumes_held) = (false, false);
         drop(state);
         self.0.mended.notify_waiters();
     }
@@ -130,7 +146,7 @@ impl Link {
     /// Whether it is cut in no direction.
     pub fn is_open(&self) -> bool {
         let state = self.lock();
-        !state.cut && !state.answers_cut && !state.pods_held
+        !state.cut && !state.answers_cut && !state.pods_held && !state.volumes_held
     }
 
     /// From now on requests and answers take so long.
@@ -140,8 +156,12 @@ impl Link {
 
     fn passes(&self, stretch: Stretch) -> bool {
         let state = self.lock();
-        let back = matches!(stretch, Stretch::Answer | Stretch::PodEvents);
-        let held = state.pods_held && matches!(stretch, Stretch::PodEvents);
+        let back = matches!(stretch, Stretch::Answer | Stretch::PodEvents | Stretch::VolumeEvents);
+        let held = match stretch {
+            Stretch::PodEvents => state.pods_held,
+            Stretch::VolumeEvents => state.volumes_held,
+            Stretch::BeforeSending | Stretch::Wire | Stretch::Answer => false,
+        };
         let cut = state.cut || (state.answers_cut && back);
         !cut && !held && !state.stopped
     }
@@ -152,7 +172,7 @@ impl Link {
         let most = match stretch {
             Stretch::BeforeSending => delays.before_sending,
             Stretch::Wire => delays.on_the_wire,
-            Stretch::Answer | Stretch::PodEvents => delays.of_answers,
+            Stretch::Answer | Stretch::PodEvents | Stretch::VolumeEvents => delays.of_answers,
         };
         if most.is_zero() {
             return most;
@@ -260,10 +280,10 @@ where
 fn stretch_of_body<B>(request: &Request<B>) -> Stretch {
     let uri = request.uri();
     let watches = uri.query().is_some_and(|query| query.contains("watch="));
-    if watches && uri.path().ends_with("/pods") {
-        Stretch::PodEvents
-    } else {
-        Stretch::Answer
+    match uri.path().rsplit('/').next() {
+        Some("pods") if watches => Stretch::PodEvents,
+        Some("persistentvolumes" | "persistentvolumeclaims" | "csinodes") if watches => Stretch::VolumeEvents,
+        _ => Stretch::Answer,
     }
 }
 

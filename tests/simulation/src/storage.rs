@@ -1,7 +1,8 @@
-//! What keeps volumes in a cluster beside the scheduler, in process: the volume controller of kube-controller-manager, and
+//! What keeps volumes in a cluster beside the scheduler, in process: the volume controllers of kube-controller-manager, and
 //! the provisioner of a CSI driver, which may be slow, fail, or not answer.
 
 mod binder;
+mod ephemeral;
 mod objects;
 mod provisioner;
 
@@ -13,8 +14,17 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{RngCore, SeedableRng};
 use serde_json::Value;
 
-pub use self::objects::{DRIVER, DYNAMIC, IMMEDIATE, LOCAL, LOCAL_PROVISIONER, claim, classes, csi_node, local_volume};
+pub use self::objects::{
+    DRIVER, DYNAMIC, IMMEDIATE, LOCAL, LOCAL_PROVISIONER, claim, classes, csi_driver, csi_node, local_volume,
+};
 use self::provisioner::Provisioning;
+
+/// Where volumes are made.
+pub const ZONES: [&str; 3] = ["a", "b", "c"];
+/// What the driver says of its room.
+const CAPACITIES: &str = "csistoragecapacities";
+/// Room in a zone for more volumes than a run has.
+const ENOUGH: &str = "10Ti";
 
 /// What goes wrong with the provisioner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +46,8 @@ pub struct Deeds {
     pub provisioned: u64,
     /// Claims whose node was given back.
     pub given_back: u64,
+    /// Looks at a claim that left the rest of what binds it to the next look.
+    pub half_bound: u64,
 }
 
 /// The controllers. Clones share one state.
@@ -51,6 +63,10 @@ struct State {
     random: ChaCha8Rng,
     provisioning: Provisioning,
     trouble: Option<Trouble>,
+    /// Whether the volume controller takes its time.
+    dawdles: bool,
+    /// Looks that the volume controller still leaves out.
+    idle: u64,
     deeds: Deeds,
 }
 
@@ -61,6 +77,8 @@ impl Storage {
             random: ChaCha8Rng::seed_from_u64(seed ^ 0x57_0a),
             provisioning: Provisioning::default(),
             trouble: None,
+            dawdles: false,
+            idle: 0,
             deeds: Deeds::default(),
         };
         Self(Arc::new(Shared {
@@ -78,6 +96,44 @@ impl Storage {
         self.lock().trouble = trouble;
     }
 
+    /// From now on the volume controller takes its time, as one does whose queue is long: it leaves looks out, and the rest of
+    /// what binds a claim to the next one. Or it does everything at once.
+    pub fn dawdle(&self, dawdles: bool) {
+        let mut state = self.lock();
+        (state.dawdles, state.idle) = (dawdles, 0);
+    }
+
+    /// From now on the driver tells how much room it has for volumes that are made where a pod goes: enough, in each zone.
+    pub fn tell_capacity(&self) {
+        for zone in ZONES {
+            // It may have been told already.
+            let _ = self
+                .0
+                .server
+                .create(kind(CAPACITIES), "default", objects::capacity(zone, ENOUGH));
+        }
+    }
+
+    /// From now on there is no room for such volumes in a zone, or enough again. Nothing happens where nobody tells.
+    pub fn exhaust(&self, zone: &str, is_short: bool) {
+        let amount = if is_short { "0" } else { ENOUGH };
+        let server = &self.0.server;
+        for told in server.snapshot(kind(CAPACITIES)) {
+            let is_of_zone = text(&told, "/nodeTopology/matchLabels/zone") == zone;
+            if is_of_zone && text(&told, "/capacity") != amount {
+                let tell = |capacity: &mut Value| capacity["capacity"] = Value::from(amount);
+                let _ = server.modify(kind(CAPACITIES), "default", text(&told, "/metadata/name"), tell);
+            }
+        }
+    }
+
+    /// From now on all is well.
+    pub fn recover(&self) {
+        self.upset(None);
+        self.dawdle(false);
+        ZONES.iter().for_each(|zone| self.exhaust(zone, false));
+    }
+
     /// What has been done so far.
     pub fn deeds(&self) -> Deeds {
         self.lock().deeds
@@ -87,24 +143,44 @@ impl Storage {
     pub fn look(&self) {
         let mut state = self.lock();
         let server = &self.0.server;
-        binder::look(server, &mut state);
+        ephemeral::look(server);
+        if !state.idles() {
+            binder::look(server, &mut state);
+        }
         provisioner::look(server, &mut state);
     }
 }
 
 impl State {
+    /// Whether the volume controller leaves this look out: now and then up to twenty of them.
+    fn idles(&mut self) -> bool {
+        if self.dawdles && self.idle == 0 && self.below(100) < 3 {
+            self.idle = 1 + self.below(20);
+        }
+        let idles = self.idle > 0;
+        self.idle = self.idle.saturating_sub(1);
+        idles
+    }
+
+    /// Whether what comes next of several writes that belong together is left to the next look.
+    fn leaves_the_rest(&mut self) -> bool {
+        let leaves = self.dawdles && self.below(100) < 25;
+        self.deeds.half_bound += u64::from(leaves);
+        leaves
+    }
+
     fn below(&mut self, bound: u64) -> u64 {
         self.random.next_u64() % bound.max(1)
     }
 }
 
-/// A kind of storage, or a node.
+/// A kind of storage, a node or a pod.
 ///
 /// # Panics
 /// When the server does not know it.
 pub fn kind(plural: &str) -> &'static Resource {
     let group = match plural {
-        "persistentvolumes" | "persistentvolumeclaims" | "nodes" => "",
+        "persistentvolumes" | "persistentvolumeclaims" | "nodes" | "pods" => "",
         _ => "storage.k8s.io",
     };
     #[expect(clippy::expect_used, reason = "the names are written in the simulation")]

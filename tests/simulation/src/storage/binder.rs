@@ -46,11 +46,9 @@ fn look_at_claimed(server: &ApiServer, state: &mut State, volume: &Value) {
     let own = text(volume, "/metadata/name");
     match claim {
         None => reclaim(server, volume),
-        Some(claim) if text(&claim, "/spec/volumeName").is_empty() => {
-            state.deeds.bound += 1;
-            bind(server, &claim, own);
+        Some(claim) if text(&claim, "/spec/volumeName").is_empty() || text(&claim, "/spec/volumeName") == own => {
+            bind(server, state, &claim, volume);
         }
-        Some(claim) if text(&claim, "/spec/volumeName") == own => {}
         // It has another one. Whoever wrote this reference is a controller, so it may be taken back.
         Some(_) => free(server, volume),
     }
@@ -81,16 +79,32 @@ fn free(server: &ApiServer, volume: &Value) {
     let _ = server.modify(kind("persistentvolumes"), "", text(volume, "/metadata/name"), forget);
 }
 
-fn bind(server: &ApiServer, claim: &Value, volume: &str) {
-    change(server, claim, |claim| {
-        claim["spec"]["volumeName"] = Value::from(volume);
-        annotate(claim, COMPLETED, "yes");
-        annotate(claim, BY_CONTROLLER, "yes");
-    });
+/// The controller tells of the volume first, then writes to the claim, then tells of it. In a hurry it does all of it; else
+/// what comes after one of these may be left to the next look, which begins where this one ended.
+fn bind(server: &ApiServer, state: &mut State, claim: &Value, volume: &Value) {
     let bound = |object: &mut Value| object["status"]["phase"] = Value::from("Bound");
     let (namespace, name) = (text(claim, "/metadata/namespace"), text(claim, "/metadata/name"));
-    let _ = server.modify_status(kind("persistentvolumeclaims"), namespace, name, bound);
-    let _ = server.modify_status(kind("persistentvolumes"), "", volume, bound);
+    let own = text(volume, "/metadata/name");
+    if text(volume, "/status/phase") != "Bound" {
+        let _ = server.modify_status(kind("persistentvolumes"), "", own, bound);
+        if state.leaves_the_rest() {
+            return;
+        }
+    }
+    if text(claim, "/spec/volumeName").is_empty() {
+        state.deeds.bound += 1;
+        change(server, claim, |claim| {
+            claim["spec"]["volumeName"] = Value::from(own);
+            annotate(claim, COMPLETED, "yes");
+            annotate(claim, BY_CONTROLLER, "yes");
+        });
+        if state.leaves_the_rest() {
+            return;
+        }
+    }
+    if text(claim, "/status/phase") != "Bound" {
+        let _ = server.modify_status(kind("persistentvolumeclaims"), namespace, name, bound);
+    }
 }
 
 /// Changes a claim; one that has gone meanwhile needs no change.

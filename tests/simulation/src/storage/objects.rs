@@ -83,3 +83,19 @@ pub fn csi_node(node: &str, count: u64) -> Value {
         }] },
     })
 }
+
+/// The driver itself, which tells how much room there is for volumes of its classes or does not.
+pub fn csi_driver(tells_capacity: bool) -> Value {
+    json!({
+        "metadata": { "name": DRIVER },
+        "spec": { "attachRequired": true, "storageCapacity": tells_capacity },
+    })
+}
+
+/// How much room the driver says there is in a zone for volumes that are made where a pod goes.
+pub(super) fn capacity(zone: &str, amount: &str) -> Value {
+    json!({
+        "metadata": { "name": format!("room-in-{zone}"), "namespace": "default" },
+        "storageClassName": DYNAMIC, "nodeTopology": { "matchLabels": { "zone": zone } }, "capacity": amount,
+    })
+}

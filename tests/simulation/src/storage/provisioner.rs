@@ -10,16 +10,13 @@ use tokio::time::Instant;
 
 use super::binder::{PROVISIONER, change};
 use super::objects::{DRIVER, IMMEDIATE, made_volume};
-use super::{State, Trouble, annotation, kind, take_annotation, text};
+use super::{CAPACITIES, State, Trouble, ZONES, annotation, kind, take_annotation, text};
 
 /// Where the scheduler wants the volume of a claim.
 pub(super) const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 
 /// When all is well a volume takes up to so long.
 const USUAL: Duration = Duration::from_millis(800);
-
-/// Zones of volumes that nobody waits for.
-const ZONES: [&str; 3] = ["a", "b", "c"];
 
 /// Volumes that are being made: when each is due, by the claim's UID.
 #[derive(Default)]
@@ -76,7 +73,7 @@ fn work_on(server: &ApiServer, state: &mut State, claim: &Value) {
     }
 }
 
-/// Where the volume is to be; nowhere when the node is gone.
+/// Where the volume is to be; nowhere when the node is gone, or there is no room where it is.
 fn zone(server: &ApiServer, state: &mut State, claim: &Value) -> Option<String> {
     let node = annotation(claim, SELECTED_NODE);
     if node.is_empty() {
@@ -84,5 +81,10 @@ fn zone(server: &ApiServer, state: &mut State, claim: &Value) -> Option<String> 
         return Some(ZONES[at % ZONES.len()].to_owned());
     }
     let node = server.get(kind("nodes"), "", node)?;
-    Some(text(&node, "/metadata/labels/zone").to_owned())
+    let zone = text(&node, "/metadata/labels/zone");
+    let is_short = server
+        .snapshot(kind(CAPACITIES))
+        .iter()
+        .any(|told| text(told, "/nodeTopology/matchLabels/zone") == zone && text(told, "/capacity") == "0");
+    (!is_short).then(|| zone.to_owned())
 }
