@@ -225,7 +225,7 @@ impl Chaos {
     }
 
     async fn step(&mut self) {
-        if self.storage.is_some() && self.dice.percent(15) {
+        if self.storage.is_some() && self.dice.percent(20) {
             return self.step_with_volumes().await;
         }
         match self.dice.below(100) {
@@ -271,6 +271,9 @@ impl Chaos {
             .extend(left_out.into_iter().map(|what| format!("in a lull, {what}")));
         for at in 0..self.replicas.len() {
             self.expose(at);
+        }
+        if let Some(storage) = &self.storage {
+            storage.dawdle(true);
         }
     }
 

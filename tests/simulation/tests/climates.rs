@@ -68,3 +68,20 @@ fn where_replicas_stand_by_cold_runs_replay_too() {
     }
     assert!(met.hand_overs > 0, "{met:?}");
 }
+
+#[test]
+fn where_pods_have_volumes_writes_to_those_fail_and_controllers_dawdle_and_runs_replay_too() {
+    let mut met = Counters::default();
+    for seed in seeds_with("volumes: true").take(6) {
+        met += same(&simulate(seed), &simulate(seed));
+    }
+    let all = [
+        met.volume_writes,
+        met.faults_of_volume_writes,
+        met.bound_claims,
+        met.half_bound_claims,
+        met.provisioned_volumes,
+        met.given_back_claims,
+    ];
+    assert!(!all.contains(&0), "{met:?}");
+}

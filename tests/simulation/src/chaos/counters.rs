@@ -50,6 +50,12 @@ pub struct Counters {
     pub given_back_claims: u64,
     /// Writes to volumes and claims by replicas.
     pub volume_writes: u64,
+    /// Writes to volumes and claims that a fault befell.
+    pub faults_of_volume_writes: u64,
+    /// Looks at a volume that the volume controller left half done.
+    pub half_bound_claims: u64,
+    /// Bindings against what claims and volumes say, by others, or after others had taken a claim away or used it.
+    pub excluded_by_claims: u64,
 }
 
 impl AddAssign for Counters {
@@ -74,6 +80,9 @@ impl AddAssign for Counters {
         self.provisioned_volumes += other.provisioned_volumes;
         self.given_back_claims += other.given_back_claims;
         self.volume_writes += other.volume_writes;
+        self.faults_of_volume_writes += other.faults_of_volume_writes;
+        self.half_bound_claims += other.half_bound_claims;
+        self.excluded_by_claims += other.excluded_by_claims;
     }
 }
 
@@ -92,12 +101,14 @@ impl Chaos {
         self.counters.bindings = judged.sent;
         self.counters.unknown_bindings = judged.unknown;
         self.counters.excluded = judged.excluded;
+        self.counters.excluded_by_claims = judged.excluded_by_claims;
         self.counters.resignations = self.resignations();
         if let Some(storage) = &self.storage {
             let deeds = storage.deeds();
             self.counters.bound_claims = deeds.bound;
             self.counters.provisioned_volumes = deeds.provisioned;
             self.counters.given_back_claims = deeds.given_back;
+            self.counters.half_bound_claims = deeds.half_bound;
             self.counters.volume_writes = crate::invariants::volume_writes(self.world.server());
         }
         if let Some(extender) = &self.extender {

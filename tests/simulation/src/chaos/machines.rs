@@ -33,7 +33,7 @@ impl Chaos {
     }
 
     /// The leader more often than not: that is where it hurts.
-    fn pick_leader_rather(&mut self) -> Option<usize> {
+    pub(super) fn pick_leader_rather(&mut self) -> Option<usize> {
         let leader = self.world.leader();
         let leads = self.replicas.iter().position(|(machine, _)| machine.name() == leader);
         let any = self.pick_replica();
@@ -191,7 +191,7 @@ impl Chaos {
             extender.recover();
         }
         if let Some(storage) = &self.storage {
-            storage.upset(None);
+            storage.recover();
         }
         for (machine, _) in self.replicas.iter_mut().chain(&mut self.leaving) {
             machine.link().mend();

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::reach::claim_of;
 use super::{Chaos, verdict};
+use crate::storage::claim_names;
 use crate::workload;
 
 /// The budgets of a run, by the label that they select.
@@ -17,7 +17,7 @@ impl Chaos {
         }
         if self.dice.percent(35) {
             // It knows nothing of volumes.
-            let pod = self.pick_pod(|pod| verdict::waits(pod) && claim_of(pod).is_none());
+            let pod = self.pick_pod(|pod| verdict::waits(pod) && claim_names(pod).is_empty());
             if let Some(name) = pod {
                 self.bind_by_others(&name);
             }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::Chaos;
 use super::churn::NODES;
-use crate::storage::{self, DYNAMIC, IMMEDIATE, LOCAL, Storage, Trouble};
+use crate::link::Link;
+use crate::storage::{self, DYNAMIC, IMMEDIATE, LOCAL, Storage, Trouble, ZONES};
 
 /// Volumes that the driver attaches to a node at most.
 const ATTACHED: u64 = 3;
@@ -24,13 +25,18 @@ impl Chaos {
         for class in storage::classes() {
             self.world.add_storage("storageclasses", class);
         }
-        let driver = json!({ "metadata": { "name": storage::DRIVER }, "spec": { "attachRequired": true } });
-        self.world.add_storage("csidrivers", driver);
+        let tells_capacity = self.dice.percent(50);
+        self.world
+            .add_storage("csidrivers", storage::csi_driver(tells_capacity));
         for number in 0..NODES {
             self.add_volumes_on(&format!("n{number}"), ATTACHED, ON_EACH);
         }
         let storage = Storage::new(self.world.server(), self.seed);
         let controllers = storage.clone();
+        storage.dawdle(true);
+        if tells_capacity {
+            storage.tell_capacity();
+        }
         self.world.add_controller(move || controllers.look());
         self.storage = Some(storage);
     }
@@ -49,27 +55,43 @@ impl Chaos {
         }
     }
 
-    /// Some pods come with a claim of their own, some with one that others have, too.
+    /// Some pods come with a claim of their own, some with one that others have, too, some bring one along, and some have two.
     pub(super) fn with_volume(&mut self, name: &str, mut pod: Value) -> Value {
         if self.storage.is_none() || self.dice.percent(55) {
             return pod;
         }
-        let claim = if self.dice.percent(20) { self.pick_claim() } else { None };
-        let claim = claim.unwrap_or_else(|| {
-            let class = self
-                .dice
-                .pick(&[LOCAL, DYNAMIC, DYNAMIC, IMMEDIATE])
-                .copied()
-                .unwrap_or(DYNAMIC);
-            let alone = class != LOCAL && self.dice.percent(25);
-            let mode = if alone { "ReadWriteOncePod" } else { "ReadWriteOnce" };
-            self.note(&format!("create claim {name} of class {class} {mode}"));
-            self.world
-                .add_storage("persistentvolumeclaims", storage::claim(name, class, mode));
-            name.to_owned()
+        let mut sources = vec![self.source_for(name)];
+        if self.dice.percent(15) {
+            let another = self.source_for(&format!("{name}-too"));
+            // A volume that is mounted twice is no second one.
+            if another != sources[0] || another.get("ephemeral").is_some() {
+                sources.push(another);
+            }
+        }
+        let volumes = ["data", "more"].into_iter().zip(sources).map(|(volume, mut source)| {
+            source["name"] = json!(volume);
+            source
         });
-        pod["spec"]["volumes"] = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": claim } }]);
+        pod["spec"]["volumes"] = volumes.collect();
         pod
+    }
+
+    /// A volume without its name in the pod: a new claim of this name, one that is there, or one that the pod brings along.
+    fn source_for(&mut self, name: &str) -> Value {
+        let claim = if self.dice.percent(20) { self.pick_claim() } else { None };
+        if let Some(claim) = claim {
+            return json!({ "persistentVolumeClaim": { "claimName": claim } });
+        }
+        let class = self.dice.pick(&[LOCAL, DYNAMIC, DYNAMIC, IMMEDIATE]).copied();
+        let class = class.unwrap_or(DYNAMIC);
+        let alone = class != LOCAL && self.dice.percent(25);
+        let claim = storage::claim(name, class, if alone { "ReadWriteOncePod" } else { "ReadWriteOnce" });
+        if self.dice.percent(15) {
+            return json!({ "ephemeral": { "volumeClaimTemplate": { "spec": claim["spec"] } } });
+        }
+        self.note(&format!("create claim {name} {}", claim["spec"]));
+        self.world.add_storage("persistentvolumeclaims", claim);
+        json!({ "persistentVolumeClaim": { "claimName": name } })
     }
 
     fn pick_claim(&mut self) -> Option<String> {
@@ -82,24 +104,42 @@ impl Chaos {
     }
 
     pub(super) async fn step_with_volumes(&mut self) {
-        match self.dice.below(10) {
-            0..3 => self.upset_provisioner(),
-            3..6 => self.delete_claim(),
-            6..8 => self.delete_claim_while_it_is_bound().await,
-            _ => self.kill_while_volumes_are_bound().await,
+        match self.dice.below(21) {
+            0..4 => self.upset_provisioner(),
+            4..7 => self.delete_claim(),
+            7..9 => self.delete_claim_while_it_is_bound().await,
+            9..11 => self.bind_volumes_unheard().await,
+            11..13 => self.hand_over_volumes_unseen().await,
+            13..15 => self.kill_while_volumes_are_bound().await,
+            _ => self.bind_volumes_amid_faults().await,
         }
     }
 
     fn upset_provisioner(&mut self) {
-        let trouble = match self.dice.below(4) {
+        if self.dice.percent(40) {
+            return self.change_capacity();
+        }
+        let trouble = match self.dice.below(6) {
             0 => None,
             1 => Some(Trouble::Slow(Duration::from_millis(self.dice.below(15_000)))),
-            2 => Some(Trouble::Fails(30 + self.dice.below(71))),
+            2..5 => Some(Trouble::Fails(30 + self.dice.below(71))),
             _ => Some(Trouble::Silent),
         };
         self.note(&format!("upset the provisioner {trouble:?}"));
         if let Some(storage) = &self.storage {
             storage.upset(trouble);
+        }
+    }
+
+    /// There is no room any more for volumes in a zone, or there is some again; where nobody tells of it, there is enough.
+    fn change_capacity(&mut self) {
+        let (zone, is_short) = (
+            self.dice.pick(&ZONES).copied().unwrap_or_default(),
+            self.dice.percent(70),
+        );
+        self.note(&format!("tell of room for volumes in {zone}: {}", !is_short));
+        if let Some(storage) = &self.storage {
+            storage.exhaust(zone, is_short);
         }
     }
 
@@ -140,5 +180,68 @@ impl Chaos {
         self.add_pods();
         self.pause(700).await;
         self.kill_leader();
+        self.succeed().await;
+    }
+
+    /// Pods with claims come while writes to volumes or claims fail, or come late, or their answers are lost. The leader may die of
+    /// it, as it were.
+    async fn bind_volumes_amid_faults(&mut self) {
+        self.add_rule_for_volumes();
+        self.add_pods();
+        self.add_pods();
+        self.pause(5_000).await;
+        if self.dice.percent(25) {
+            self.kill_leader();
+            self.succeed().await;
+        }
+    }
+
+    /// Mostly a replica comes for the one that went, so that somebody is there to find what it left.
+    async fn succeed(&mut self) {
+        if self.dice.percent(75) {
+            self.start_replica().await;
+        }
+    }
+
+    /// A replica, the leader rather, hears nothing of volumes and claims while pods with such come.
+    async fn bind_volumes_unheard(&mut self) {
+        let Some(at) = self.pick_leader_rather() else { return };
+        let (name, link) = (
+            self.replicas[at].0.name().to_owned(),
+            self.replicas[at].0.link().clone(),
+        );
+        self.note(&format!("{name} hears nothing of volumes"));
+        link.hold_volumes();
+        self.add_pods();
+        self.add_pods();
+        self.pause(8_000).await;
+        if self.dice.percent(70) {
+            self.note(&format!("{name} hears of volumes again"));
+            link.release_volumes();
+        }
+    }
+
+    /// Pods with claims come, and the leader goes after it has written to some volumes or claims, of which the others have heard
+    /// nothing. They may hear of it late.
+    async fn hand_over_volumes_unseen(&mut self) {
+        let leader = self.world.leader();
+        let others = self.replicas.iter().filter(|(machine, _)| machine.name() != leader);
+        let others: Vec<_> = others.map(|(machine, _)| machine.link().clone()).collect();
+        self.note("the others hear nothing of volumes");
+        others.iter().for_each(Link::hold_volumes);
+        self.add_pods();
+        self.add_pods();
+        self.pause(1_500).await;
+        if self.dice.percent(50) {
+            self.kill_replica_named(&leader);
+        } else {
+            self.shut_down_replica_named(&leader);
+        }
+        self.succeed().await;
+        self.pause(15_000).await;
+        if self.dice.percent(80) {
+            self.note("the others hear of volumes again");
+            others.iter().for_each(Link::release_volumes);
+        }
     }
 }

@@ -7,6 +7,8 @@ use crate::rules;
 
 /// Rules in force at most: with more hardly any request comes through.
 const RULES: usize = 4;
+/// Kinds whose watches and lists fail as those of pods and nodes do, where there are volumes.
+const STORAGE: [&str; 3] = ["persistentvolumes", "persistentvolumeclaims", "csinodes.storage.k8s.io"];
 
 impl Chaos {
     pub(super) fn add_rule(&mut self) {
@@ -16,7 +18,26 @@ impl Chaos {
         if self.rules.len() >= RULES {
             self.remove_rule();
         }
-        let (mut matching, action) = self.draw_fault();
+        let (matching, action) = self.draw_fault();
+        self.let_fault_befall(matching, action);
+    }
+
+    /// A fault of writes to volumes, or to claims.
+    pub(super) fn add_rule_for_volumes(&mut self) {
+        if self.rules.len() >= RULES {
+            self.remove_rule();
+        }
+        let (volumes, action) = (self.dice.percent(50), self.fault_of_a_write_to_storage());
+        let matching = if volumes {
+            rules::volume_patches()
+        } else {
+            rules::claim_patches()
+        };
+        self.let_fault_befall(matching, action);
+    }
+
+    /// From now on, in all replicas or in one, always or now and then.
+    fn let_fault_befall(&mut self, mut matching: Match, action: Action) {
         if self.dice.percent(40)
             && let Some(at) = self.dice.index(self.replicas.len())
         {
@@ -52,11 +73,24 @@ impl Chaos {
     }
 
     fn count(&mut self, id: RuleId) {
-        self.counters.faults += self.world.server().faults().fired(id).unwrap_or(0);
+        let rules = self.world.server().faults().rules();
+        let Some((_, rule, fired)) = rules.into_iter().find(|(other, ..)| *other == id) else {
+            return;
+        };
+        self.counters.faults += fired;
+        let resource = rule.matching.resource.unwrap_or_default();
+        if resource.starts_with("persistentvolume") && rule.matching.verbs == ["patch"] {
+            self.counters.faults_of_volume_writes += fired;
+        }
     }
 
+    /// Where there are volumes, nearly half of all faults befall those and their claims.
     fn draw_fault(&mut self) -> (Match, Action) {
-        match self.dice.below(13) {
+        let kinds = if self.storage.is_some() { 23 } else { 13 };
+        match self.dice.below(kinds) {
+            13..17 => (rules::volume_patches(), self.fault_of_a_write_to_storage()),
+            17..20 => (rules::claim_patches(), self.fault_of_a_write_to_storage()),
+            20..23 => (self.reads_of(&STORAGE), self.fault_of_a_watch()),
             12 => (Match::default(), self.refusal_of_a_read()),
             10 => (rules::deletions(), self.fault_of_a_write()),
             11 => (rules::evictions(), self.fault_of_a_write()),
@@ -65,12 +99,12 @@ impl Chaos {
             5 => (rules::pod_reads(), self.refusal_of_a_read()),
             6 => (rules::lease_requests(), self.fault_of_a_write()),
             7 => (Match::default(), self.latency(800)),
-            _ => (self.reads(), self.fault_of_a_watch()),
+            _ => (self.reads_of(&["pods", "nodes"]), self.fault_of_a_watch()),
         }
     }
 
-    fn reads(&mut self) -> Match {
-        let plural = *self.dice.pick(&["pods", "nodes"]).unwrap_or(&"pods");
+    fn reads_of(&mut self, plurals: &[&'static str]) -> Match {
+        let plural = *self.dice.pick(plurals).unwrap_or(&"pods");
         if self.dice.percent(30) {
             rules::lists(plural)
         } else {
@@ -79,15 +113,24 @@ impl Chaos {
     }
 
     fn fault_of_a_write(&mut self) -> Action {
+        self.what_a_write_suffers().unwrap_or_else(|| self.refusal())
+    }
+
+    fn fault_of_a_write_to_storage(&mut self) -> Action {
+        self.what_a_write_suffers().unwrap_or_else(|| self.refusal_of_a_read())
+    }
+
+    /// Something other than a refusal, in two of three cases.
+    fn what_a_write_suffers(&mut self) -> Option<Action> {
         let late = self.dice.below(6_000);
         match self.dice.below(6) {
-            0 => Action::LoseReply,
-            1 => Action::ApplyLate { millis: late },
-            2 => Action::FailAfter {
+            0 => Some(Action::LoseReply),
+            1 => Some(Action::ApplyLate { millis: late }),
+            2 => Some(Action::FailAfter {
                 failure: Failure::code(500),
-            },
-            3 => self.latency(7_000),
-            _ => self.refusal(),
+            }),
+            3 => Some(self.latency(7_000)),
+            _ => None,
         }
     }
 
