@@ -165,6 +165,7 @@ impl Chaos {
         self.add_last_nodes();
         self.world.pass_with_kubelets(WAKE + self.climate.time_for(100)).await;
         self.let_leaders_resign().await;
+        self.let_preemptions_end().await;
         self.look().await;
         self.found.extend(self.verdict().left_out());
         self.found.extend(verdict::misled(&self.world));
@@ -172,6 +173,17 @@ impl Chaos {
         if self.storage.is_some() {
             self.found
                 .extend(invariants::volumes_kept_for_nobody(self.world.server()));
+        }
+    }
+
+    /// Room that is promised to a pod whose victims are going is not for others; in time the pod has it.
+    async fn let_preemptions_end(&mut self) {
+        for _ in 0..2 {
+            if !verdict::any_promised(&self.world) {
+                return;
+            }
+            let patience = WAKE + self.climate.time_for(100);
+            self.world.pass_with_kubelets(patience).await;
         }
     }
 

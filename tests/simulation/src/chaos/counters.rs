@@ -5,6 +5,7 @@ use std::ops::AddAssign;
 use serde::{Deserialize, Serialize};
 
 use super::Chaos;
+use crate::invariants;
 
 /// Counts of one run, or of many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,6 +51,8 @@ pub struct Counters {
     pub given_back_claims: u64,
     /// Writes to volumes and claims by replicas.
     pub volume_writes: u64,
+    /// Volumes made over to a claim that another one was made over to, by pods that share it.
+    pub second_volumes: u64,
     /// Writes to volumes and claims that a fault befell.
     pub faults_of_volume_writes: u64,
     /// Looks at a volume that the volume controller left half done.
@@ -80,6 +83,7 @@ impl AddAssign for Counters {
         self.provisioned_volumes += other.provisioned_volumes;
         self.given_back_claims += other.given_back_claims;
         self.volume_writes += other.volume_writes;
+        self.second_volumes += other.second_volumes;
         self.faults_of_volume_writes += other.faults_of_volume_writes;
         self.half_bound_claims += other.half_bound_claims;
         self.excluded_by_claims += other.excluded_by_claims;
@@ -109,7 +113,8 @@ impl Chaos {
             self.counters.provisioned_volumes = deeds.provisioned;
             self.counters.given_back_claims = deeds.given_back;
             self.counters.half_bound_claims = deeds.half_bound;
-            self.counters.volume_writes = crate::invariants::volume_writes(self.world.server());
+            self.counters.volume_writes = invariants::volume_writes(self.world.server());
+            self.counters.second_volumes = invariants::second_volumes(&self.world.server().history());
         }
         if let Some(extender) = &self.extender {
             let deeds = extender.deeds();

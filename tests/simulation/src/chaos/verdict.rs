@@ -106,6 +106,12 @@ pub(super) fn misled(world: &World) -> Vec<String> {
         .collect()
 }
 
+/// Whether a node is promised to a pod that waits.
+pub(super) fn any_promised(world: &World) -> bool {
+    let promised = |pod: &Arc<Value>| !text(&pod["status"]["nominatedNodeName"]).is_empty();
+    snapshot(world, "pods").iter().any(|pod| waits(pod) && promised(pod))
+}
+
 /// Pods of ours that wait and were not told why.
 pub(super) fn untold(world: &World) -> Vec<String> {
     let untold = invariants::forgotten(world.server()).into_iter();

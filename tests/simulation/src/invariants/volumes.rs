@@ -24,16 +24,12 @@ pub fn volume_writes(server: &ApiServer) -> u64 {
 }
 
 /// Volumes that were ever bound to two claims at a time, or that a replica took from one claim and gave to another, and
-/// claims that got a second volume, or that a replica made a second one over to.
+/// claims that got a second volume.
 pub fn volumes_of_two(server: &ApiServer) -> Vec<String> {
-    volumes_of_two_in(&server.history())
-}
-
-pub(super) fn volumes_of_two_in(history: &[Mutation]) -> Vec<String> {
     let mut bound: BTreeMap<String, (String, String)> = BTreeMap::new();
     let mut kept: BTreeMap<String, String> = BTreeMap::new();
     let mut found = Vec::new();
-    for write in history {
+    for write in &server.history() {
         if is_of(write, CLAIMS) {
             take_claim(write, &mut bound, &mut found);
         } else if is_of(write, VOLUMES) {
@@ -90,19 +86,33 @@ fn take_volume(write: &Mutation, kept: &mut BTreeMap<String, String>, found: &mu
     }
     let claim = text(&write.object, "/spec/claimRef/uid");
     let before = kept.insert(uid, claim.clone()).unwrap_or_default();
-    let is_second = kept.values().filter(|other| **other == claim).count() > 1;
-    if is_second && !claim.is_empty() && before != claim && replica(write).is_some() {
-        found.push(format!(
-            "{} made volume {name} over to claim {claim}, which had one, at version {}",
-            write.user_agent, write.rv
-        ));
-    }
     if !before.is_empty() && before != claim && replica(write).is_some() {
         found.push(format!(
             "{} took volume {name} from claim {before} and gave it to {claim:?} at version {}",
             write.user_agent, write.rv
         ));
     }
+}
+
+/// How often a replica made a volume over to a claim that another one was made over to. A pod's attempt may end while its write
+/// is under way, and a pod that shares its claim choose another volume meanwhile: the claim is then bound to either, and the
+/// other is taken back. What must hold is that no pod is bound where it does not reach the volume that its claim got, and that
+/// nothing is kept in the end.
+pub fn second_volumes(history: &[Mutation]) -> u64 {
+    let mut kept: BTreeMap<String, String> = BTreeMap::new();
+    let mut second = 0;
+    for write in history.iter().filter(|write| is_of(write, VOLUMES)) {
+        let uid = text(&write.object, "/metadata/uid");
+        if write.deleted {
+            kept.remove(&uid);
+            continue;
+        }
+        let claim = text(&write.object, "/spec/claimRef/uid");
+        let before = kept.insert(uid, claim.clone()).unwrap_or_default();
+        let others = kept.values().filter(|other| **other == claim).count() > 1;
+        second += u64::from(others && !claim.is_empty() && before != claim && replica(write).is_some());
+    }
+    second
 }
 
 /// Volumes that are kept for a claim which does not use them, when everything has come to rest: nobody will let go of them.
