@@ -263,6 +263,17 @@ pub enum CallKind {
     },
 }
 
+impl CallKind {
+    /// Whether it is about the binding.
+    pub(crate) fn binds(&self) -> bool {
+        match self {
+            Self::Bind | Self::Read => true,
+            Self::Extender { verb, .. } => *verb == "bind",
+            Self::Status | Self::Volume { .. } | Self::MarkVictim | Self::RemoveVictim | Self::Effect { .. } => false,
+        }
+    }
+}
+
 #[cfg(test)]
 impl AttemptRecord {
     /// A failed attempt of which nothing else is known.

@@ -255,8 +255,9 @@ impl SchedulingCycleState {
                 if let Some(popped) = self.current.take() {
                     let measured = (self.engine.timeline(), self.engine.evaluations());
                     let profile = &popped.pod.spec.scheduler_name;
-                    self.measured.cycle_ended(&self.metrics, profile, measured, None);
-                    self.conclude(popped, outcome, now);
+                    let kept = self.trace_of_cycle(&popped.pod.uid, &outcome);
+                    self.measured.cycle_ended(&self.metrics, profile, measured, kept);
+                    self.conclude(popped, outcome, kept, now);
                 }
                 if self.awaited.is_none() {
                     self.ready();

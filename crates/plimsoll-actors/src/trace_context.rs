@@ -4,7 +4,7 @@
 //! and workers reads as one trace.
 
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 
 use foldhash::quality::FixedState;
 use plimsoll_model::{Moment, Pod, TraceParent, Uid};
@@ -114,15 +114,17 @@ fn falls_below(trace_id: u128, ratio: f64) -> bool {
     FixedState::with_seed(3).hash_one(trace_id) >> 1 < bound
 }
 
-/// The id of a span that others refer to before or after it is told: the same for the same kind of thing, object and number.
-pub(crate) fn span_id_of(kind: &str, uid: &Uid, number: u64) -> u64 {
+/// The id of a span that others refer to before or after it is told: the same for the same kind of thing, object and number, or
+/// whatever tells such things apart.
+pub(crate) fn span_id_of(kind: &str, uid: &Uid, number: impl Hash) -> u64 {
     // 0 is no id.
     FixedState::with_seed(4).hash_one((kind, uid.as_str(), number)).max(1)
 }
 
-/// The id of the span of an attempt that began at this moment in this term.
-pub(crate) fn attempt_span(uid: &Uid, term: u64, begun: Moment) -> u64 {
-    span_id_of("attempt", uid, begun.as_nanos() ^ term.rotate_left(48))
+/// The id of the span of the attempt with this number, which began at this moment in this term. The next leader counts attempts
+/// anew, and a coarse clock may show two attempts one moment.
+pub(crate) fn attempt_span(uid: &Uid, term: u64, begun: Moment, attempt: u32) -> u64 {
+    span_id_of("attempt", uid, (begun.as_nanos(), term, attempt))
 }
 
 impl fmt::Display for TraceContext {
@@ -193,14 +195,16 @@ mod tests {
     }
 
     #[test]
-    fn attempts_of_two_terms_at_one_moment_of_their_clocks_are_two_spans() {
+    fn attempts_at_one_moment_of_their_clocks_are_spans_of_their_own() {
         let uid = Uid::new(UID);
         let at = Moment::from_nanos;
         let spans = [
-            attempt_span(&uid, 1, at(5)),
-            attempt_span(&uid, 2, at(5)),
-            attempt_span(&uid, 1, at(6)),
+            attempt_span(&uid, 1, at(5), 1),
+            attempt_span(&uid, 2, at(5), 1),
+            attempt_span(&uid, 1, at(6), 1),
+            attempt_span(&uid, 1, at(5), 2),
         ];
-        assert!(spans[0] != spans[1] && spans[0] != spans[2] && spans[1] != spans[2]);
+        let different: std::collections::BTreeSet<_> = spans.iter().collect();
+        assert_eq!(different.len(), spans.len());
     }
 }

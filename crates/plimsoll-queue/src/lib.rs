@@ -37,8 +37,8 @@ pub use config::QueueConfig;
 
 pub use event::{UpdateEvents, node_update_events, pod_update_events};
 pub use history::Move;
-pub use metrics::{HintError, QueueMetrics, Wakeups};
+pub use metrics::{GateRuns, HintError, QueueMetrics, SlowestGates, Wakeups};
 pub use outcome::{Outcome, PoppedPod, QueueError, SET_ASIDE_MESSAGE};
 pub use place::{Counts, Place};
-pub use queue::{EndedLife, QueuePage, QueuedPod, Release, SchedulingQueue};
+pub use queue::{EndedLife, PodMove, QueuePage, QueuedPod, Release, SchedulingQueue};
 pub use stays::{Stay, Stays};

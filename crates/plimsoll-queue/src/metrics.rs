@@ -1,10 +1,13 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use plimsoll_framework::{ClusterEvent, Code, QueueingHint};
 use plimsoll_model::{ObjectName, Pod};
+
+use crate::PodMove;
 
 /// The queues that `queue_incoming_pods_total` tells apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +31,7 @@ impl IncomingQueue {
 }
 
 /// What the queue counted since it was last asked, in a stable order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct QueueMetrics {
     /// Increments of `queue_incoming_pods_total` by `queue` and `event`.
     pub incoming: Vec<((&'static str, String), u64)>,
@@ -42,9 +45,52 @@ pub struct QueueMetrics {
     /// What came of asking.
     pub wakeups: Wakeups,
     /// How long it took each time to ask all gates about a pod, by profile.
-    pub gates: Vec<(String, Vec<Duration>)>,
+    pub gates: Vec<(String, GateRuns)>,
     /// How long some of the gates took and what they said, by plugin.
     pub gate_plugins: Vec<(&'static str, Code, Duration)>,
+    /// Each move of a pod to a place where it waits for its turn, in their order; nothing unless
+    /// [`SchedulingQueue::keep_moves`](crate::SchedulingQueue::keep_moves) was told to.
+    pub moves: Vec<PodMove>,
+}
+
+/// How long it took each time to ask all gates of a profile about a pod.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GateRuns {
+    /// One for each time.
+    pub took: Vec<Duration>,
+    /// Of the one that took longest.
+    pub slowest: Option<SlowestGates>,
+}
+
+/// The pod about which asking the gates took longest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlowestGates {
+    /// How long.
+    pub took: Duration,
+    /// Which pod.
+    pub pod: Arc<Pod>,
+    /// The share of pods that its profile wants traces of, if it says one.
+    pub trace_sampling_ratio: Option<f64>,
+}
+
+impl GateRuns {
+    fn add(&mut self, slowest: SlowestGates) {
+        self.took.push(slowest.took);
+        self.keep_slower(slowest);
+    }
+
+    fn keep_slower(&mut self, other: SlowestGates) {
+        if self.slowest.as_ref().is_none_or(|slowest| slowest.took < other.took) {
+            self.slowest = Some(other);
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.took.extend(other.took);
+        if let Some(slowest) = other.slowest {
+            self.keep_slower(slowest);
+        }
+    }
 }
 
 /// What came of asking plugins about events. A pod that waits longer than it has to, and one that is tried in vain, are
@@ -85,6 +131,8 @@ pub(crate) struct Tally {
     pub(crate) useful: u64,
     /// Pods woken by an event that the next attempt rejected.
     pub(crate) wasted: u64,
+    /// Where somebody wants to know of them.
+    pub(crate) moves: Option<Vec<PodMove>>,
 }
 
 impl Tally {
@@ -127,6 +175,7 @@ impl Tally {
             hint_errors: hints.errors,
             gates: gates.named.into_iter().collect(),
             gate_plugins: gates.plugins,
+            moves: self.moves.as_mut().map(std::mem::take).unwrap_or_default(),
         }
     }
 }
@@ -176,15 +225,15 @@ impl HintTally {
 /// How long gates took.
 #[derive(Debug, Default)]
 pub(crate) struct GateTally {
-    runs: BTreeMap<u16, Vec<Duration>>,
-    named: BTreeMap<String, Vec<Duration>>,
+    runs: BTreeMap<u16, GateRuns>,
+    named: BTreeMap<String, GateRuns>,
     plugins: Vec<(&'static str, Code, Duration)>,
 }
 
 impl GateTally {
     /// All gates of a profile were asked about a pod, or those up to the first that holds it.
-    pub(crate) fn ran(&mut self, profile: u16, took: Duration) {
-        self.runs.entry(profile).or_default().push(took);
+    pub(crate) fn ran(&mut self, profile: u16, run: SlowestGates) {
+        self.runs.entry(profile).or_default().add(run);
     }
 
     pub(crate) fn plugin_ran(&mut self, plugin: &'static str, code: Code, took: Duration) {
@@ -193,7 +242,7 @@ impl GateTally {
 
     fn settle_names(&mut self, profile_name: impl Fn(u16) -> String) {
         for (profile, runs) in std::mem::take(&mut self.runs) {
-            self.named.entry(profile_name(profile)).or_default().extend(runs);
+            self.named.entry(profile_name(profile)).or_default().merge(runs);
         }
     }
 }

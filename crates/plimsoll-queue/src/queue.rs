@@ -42,7 +42,7 @@ mod waking;
 
 pub use self::holding::Release;
 pub use self::listing::{QueuePage, QueuedPod};
-pub use self::telling::EndedLife;
+pub use self::telling::{EndedLife, PodMove};
 
 /// So many pods at most are moved by one call, which takes some milliseconds: when an event, or the end of a time, concerns
 /// more than that, [`SchedulingQueue::next_deadline`] says that there is more to do at once, and what comes meanwhile does

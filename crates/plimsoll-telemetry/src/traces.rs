@@ -9,7 +9,8 @@ mod settings;
 mod sink;
 
 pub use opentelemetry;
-pub use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
+pub use opentelemetry_sdk::error::{OTelSdkError as ExportError, OTelSdkResult as ExportResult};
+pub use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanExporter, SpanLinks};
 
 pub use self::exporter::{ExporterError, ServiceInstance};
 pub use self::exporting::Exporting;

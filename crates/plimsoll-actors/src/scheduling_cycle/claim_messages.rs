@@ -9,8 +9,8 @@ use plimsoll_framework::{Action, ClusterEvent, EffectReply, EventObjects, EventR
 use plimsoll_model::storage::VolumeWritten;
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::Outcome as QueueOutcome;
-use plimsoll_telemetry::HandOverStage;
 use plimsoll_telemetry::logs::V1;
+use plimsoll_telemetry::{HandOverStage, TraceId};
 
 use super::{CycleMessage, SchedulingCycleState};
 use crate::attempt_record::{AttemptOutcome, CallKind};
@@ -101,7 +101,7 @@ impl SchedulingCycleState {
                 ..
             } => {
                 self.remember_seen(claim, &pod.uid, now);
-                self.measure_claim(&pod, &timeline);
+                self.measure_claim(&pod, &timeline, self.trace_of_success(&pod.uid, now));
                 self.settle(&pod, QueueOutcome::Placed);
                 self.report_bound(&pod, &node, (evaluated_nodes, feasible_nodes), timeline, now);
             }
@@ -121,7 +121,7 @@ impl SchedulingCycleState {
                 timeline,
                 ..
             } => {
-                self.measure_claim(&pod, &timeline);
+                self.measure_claim(&pod, &timeline, self.trace_of_failure(&pod.uid));
                 tracing::info!(
                     name: V1, pod = %pod.name, %node, err = failure.message, trace_id = %trace_of(&pod), "Failed to bind pod"
                 );
@@ -139,7 +139,8 @@ impl SchedulingCycleState {
             }
             Notice::PermitWaitEnded { pod, code, waited } => {
                 tracing::debug!(pod = %pod.name, %code, trace_id = %trace_of(&pod), "Pod waits on permit no longer");
-                self.metrics.attempts().permit_wait(code.as_str(), waited, None);
+                let kept = self.trace_of_wait(&pod.uid, code);
+                self.metrics.attempts().permit_wait(code.as_str(), waited, kept);
                 self.remember_permit_wait(&pod.uid, code, waited, now);
             }
             Notice::Unmatched { pod } => self.report_unmatched(&pod),
@@ -150,9 +151,10 @@ impl SchedulingCycleState {
         }
     }
 
-    fn measure_claim(&mut self, pod: &Pod, timeline: &ClaimTimeline) {
+    /// `kept` is the attempt's trace, if it is told of.
+    fn measure_claim(&mut self, pod: &Pod, timeline: &ClaimTimeline, kept: Option<TraceId>) {
         let profile = &pod.spec.scheduler_name;
-        self.measured.claim_ended(&self.metrics, profile, timeline, None);
+        self.measured.claim_ended(&self.metrics, profile, timeline, kept);
     }
 
     fn send_binding(&mut self, claim: ClaimId, uid: &Uid, job: WriteJob, now: Moment) {

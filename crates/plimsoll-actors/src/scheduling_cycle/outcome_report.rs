@@ -8,8 +8,8 @@ use plimsoll_engine::{
 };
 use plimsoll_model::{Moment, Pod, Timestamp};
 use plimsoll_queue::{Outcome as QueueOutcome, PoppedPod, SET_ASIDE_MESSAGE};
-use plimsoll_telemetry::AttemptResult;
 use plimsoll_telemetry::logs::{V2, V3};
+use plimsoll_telemetry::{AttemptResult, TraceId};
 
 use super::SchedulingCycleState;
 use super::recording::{Attempted, Failed};
@@ -19,11 +19,11 @@ use crate::log_subject::trace_of;
 use crate::scheduling_queue::QueueMessage;
 
 impl SchedulingCycleState {
-    /// The cycle of a pod is over.
-    pub(super) fn conclude(&mut self, popped: PoppedPod, outcome: Outcome, now: Moment) {
+    /// The cycle of a pod is over. `kept` is its trace, if that is certain to be kept.
+    pub(super) fn conclude(&mut self, popped: PoppedPod, outcome: Outcome, kept: Option<TraceId>, now: Moment) {
         let pod = &popped.pod;
         if let Some(attempted) = self.attempted.get(&pod.uid) {
-            self.metrics.attempts().node_sought(now.since(attempted.begun), None);
+            self.metrics.attempts().node_sought(now.since(attempted.begun), kept);
         }
         match outcome {
             Outcome::Placed(placement) => {

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use compact_str::CompactString;
 use plimsoll_client::PatchReply;
-use plimsoll_engine::{ClaimId, ClaimTimeline, FailureReason, Placement, PreemptionPlan, Rejection, Timeline};
+use plimsoll_engine::{
+    ClaimId, ClaimTimeline, DropReason, FailureReason, Outcome, Placement, PreemptionPlan, Rejection, Timeline,
+};
 use plimsoll_framework::{Code, Effect, EffectReply};
 use plimsoll_model::{Moment, Pod, Uid};
 use plimsoll_queue::{PoppedPod, Stays};
@@ -112,7 +114,8 @@ impl SchedulingCycleState {
                 (tracing.is_sampled(trace, ratio), has_failed_before(popped))
             }
         };
-        if sampled || retried {
+        // Whether the attempt will be slow, or fail, nobody knows yet. A pass over all nodes costs two looks at the clock.
+        if self.tracing.is_some() {
             self.engine.time_plugins();
         }
         self.attempted.insert(
@@ -144,10 +147,54 @@ impl SchedulingCycleState {
         told.then(|| TraceId(attempted.trace.trace_id()))
     }
 
+    /// The trace of an attempt that is under way, if it is told of however it ends.
+    fn certain_trace(&self, uid: &Uid) -> Option<TraceId> {
+        self.tracing.as_ref()?;
+        let attempted = self.attempted.get(uid)?;
+        (attempted.sampled || attempted.retried).then(|| TraceId(attempted.trace.trace_id()))
+    }
+
+    /// The trace of an attempt whose cycle came to this, if it is certain that it is told of.
+    pub(super) fn trace_of_cycle(&self, uid: &Uid, outcome: &Outcome) -> Option<TraceId> {
+        match outcome {
+            Outcome::Unschedulable(_) | Outcome::Failed { .. } => self.trace_of_failure(uid),
+            Outcome::Placed(_) | Outcome::Dropped(DropReason::Deleting | DropReason::Gone) => self.certain_trace(uid),
+            Outcome::Dropped(_) => None,
+        }
+    }
+
+    /// The trace of an attempt whose wait at Permit has ended with this code, if it is certain that it is told of.
+    pub(super) fn trace_of_wait(&self, uid: &Uid, code: Code) -> Option<TraceId> {
+        if code == Code::Success {
+            self.certain_trace(uid)
+        } else {
+            self.trace_of_failure(uid)
+        }
+    }
+
+    /// The trace of an attempt that is under way and fails: it is told of in any case.
+    pub(super) fn trace_of_failure(&self, uid: &Uid) -> Option<TraceId> {
+        self.tracing.as_ref()?;
+        self.attempted
+            .get(uid)
+            .map(|attempted| TraceId(attempted.trace.trace_id()))
+    }
+
+    /// The trace of an attempt that ends now with the pod bound, if it is told of.
+    pub(super) fn trace_of_success(&self, uid: &Uid, now: Moment) -> Option<TraceId> {
+        let attempted = self.attempted.get(uid)?;
+        self.kept_trace(attempted, AttemptResult::Scheduled, now)
+    }
+
     /// The span of an attempt that is under way, if it is told of.
     pub(super) fn span_of_attempt(&self, uid: &Uid) -> Option<u64> {
         let attempted = self.attempted.get(uid).filter(|_| self.tracing.is_some())?;
-        Some(attempt_span(uid, self.token.number(), attempted.begun))
+        Some(attempt_span(
+            uid,
+            self.token.number(),
+            attempted.begun,
+            attempted.attempts,
+        ))
     }
 
     /// A node was chosen.
@@ -289,7 +336,7 @@ impl SchedulingCycleState {
         let term = self.token.number();
         AttemptRecord {
             trace: attempted.trace,
-            span: attempt_span(&pod.uid, term, attempted.begun),
+            span: attempt_span(&pod.uid, term, attempted.begun, attempted.attempts),
             reason,
             pod: PodIdentity::of(pod),
             profile: CompactString::from(attempted.profile),

@@ -4,7 +4,8 @@ use std::time::Duration;
 use plimsoll_client::{NotSent, VolumeReply};
 use plimsoll_engine::ClaimId;
 use plimsoll_model::storage::{VolumeWrite, VolumeWritten};
-use plimsoll_model::{Moment, Pod, Uid};
+use plimsoll_model::{Moment, ObjectName, Pod, Uid};
+use plimsoll_telemetry::logs::V2;
 
 use crate::binding_workers::{WriteJob, written_object};
 use crate::trace_context::TraceContext;
@@ -28,6 +29,7 @@ pub(super) struct VolumeWrites {
 #[derive(Debug)]
 struct Write {
     uid: Uid,
+    pod: ObjectName,
     trace: TraceContext,
     what: VolumeWrite,
     tries: u32,
@@ -62,6 +64,16 @@ impl Write {
             State::UnderWay | State::Due => None,
         }
     }
+
+    /// A line of the log, in kube-scheduler's words.
+    fn tell(&self, reply: &VolumeReply) {
+        if let (VolumeReply::Done(_), VolumeWrite::BindVolume { volume, claim, .. }) = (reply, &self.what) {
+            tracing::info!(
+                name: V2, pod = %self.pod, PV = volume.as_str(), PVC = %claim, trace_id = %self.trace,
+                "Updated PersistentVolume with claim. Waiting for binding to complete"
+            );
+        }
+    }
 }
 
 impl VolumeWrites {
@@ -70,6 +82,7 @@ impl VolumeWrites {
         let again = self.writes.get(&claim).filter(|last| last.state == State::Due);
         let write = Write {
             uid: pod.uid.clone(),
+            pod: pod.name.clone(),
             trace: TraceContext::of(pod),
             what: write,
             tries: again.map_or(0, |last| last.tries) + 1,
@@ -102,6 +115,7 @@ impl VolumeWrites {
             VolumeReply::Throttled { retry_after, message } => (retry_after, message),
             VolumeReply::NotSent(NotSent::NoConnection(error)) => (RECONNECT, error),
             decided => {
+                write.tell(&decided);
                 self.writes.remove(&claim);
                 return Some(written(decided));
             }
@@ -152,7 +166,7 @@ fn written(reply: VolumeReply) -> VolumeWritten {
 
 #[cfg(test)]
 mod tests {
-    use plimsoll_model::{ObjectName, ResourceVersion};
+    use plimsoll_model::ResourceVersion;
 
     use super::*;
 

@@ -1,12 +1,15 @@
 //! Lines of the log about changes and moves, in kube-scheduler's words.
 
+use plimsoll_framework::ClusterEvent;
 use plimsoll_model::{Delta, Node, Pod};
-use plimsoll_queue::Place;
-use plimsoll_telemetry::logs::{V2, V3, V4};
+use plimsoll_queue::{Place, PodMove};
+use plimsoll_telemetry::logs::{V2, V3, V4, V5};
 
 use crate::log_subject::trace_of;
 
 const REGION: &str = "topology.kubernetes.io/region";
+/// What brings a pod back to the queue after an attempt. Such returns are told at a lower level than other moves.
+const ATTEMPT_FAILED: &str = "ScheduleAttemptFailure";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// Tells of a change of pods or nodes, at the levels that it has there.
@@ -44,16 +47,34 @@ pub(super) fn tell(delta: &Delta) {
 
 /// Tells where a pod waits after an attempt; nothing of one that has a node.
 pub(super) fn tell_of_return(pod: &Pod, place: Place, plugins: &str) {
-    let queue = match place {
-        Place::Active => "Active",
-        Place::Backoff | Place::ErrorBackoff => "Backoff",
-        Place::Unschedulable | Place::Gated => "Unschedulable",
-        Place::InFlight | Place::Placed => return,
-    };
+    let Some(queue) = queue_at(place) else { return };
     tracing::debug!(
-        name: V3, pod = %pod.name, event = "ScheduleAttemptFailure", queue, plugins, trace_id = %trace_of(pod),
+        name: V3, pod = %pod.name, event = ATTEMPT_FAILED, queue, plugins, trace_id = %trace_of(pod),
         "Pod moved to an internal scheduling queue"
     );
+}
+
+/// Tells of any other move.
+pub(super) fn tell_of_move(moved: &PodMove) {
+    if moved.cause == ClusterEvent::labelled(ATTEMPT_FAILED) {
+        return;
+    }
+    let (pod, Some(queue)) = (&moved.pod, queue_at(moved.to)) else {
+        return;
+    };
+    tracing::trace!(
+        name: V5, pod = %pod.name, event = %moved.cause, queue, trace_id = %trace_of(pod),
+        "Pod moved to an internal scheduling queue"
+    );
+}
+
+fn queue_at(place: Place) -> Option<&'static str> {
+    match place {
+        Place::Active => Some("Active"),
+        Place::Backoff | Place::ErrorBackoff => Some("Backoff"),
+        Place::Unschedulable | Place::Gated => Some("Unschedulable"),
+        Place::InFlight | Place::Placed => None,
+    }
 }
 
 fn which(assigned: bool) -> &'static str {

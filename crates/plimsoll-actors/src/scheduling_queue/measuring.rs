@@ -5,11 +5,14 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use plimsoll_framework::{Action, ClusterEvent, Code, EventResource, ExtensionPoint};
 use plimsoll_model::{Change, Delta, Moment};
-use plimsoll_queue::{UpdateEvents, node_update_events, pod_update_events};
-use plimsoll_telemetry::{EventHandling, Metrics, PendingPods};
+use plimsoll_queue::{GateRuns, UpdateEvents, node_update_events, pod_update_events};
+use plimsoll_telemetry::{EventHandling, Metrics, PendingPods, TraceId};
 use smallvec::smallvec;
+use tracing::level_filters::LevelFilter;
 
 use super::{SchedulingQueueState, change_lines};
+use crate::trace_context::TraceContext;
+use crate::tracer::Tracing;
 
 /// Pods in flight among the events that are kept for them, as kube-scheduler calls them.
 const POD_POPPED: &str = "PodPopped";
@@ -43,12 +46,23 @@ impl QueueHandles {
 }
 
 /// As in kube-scheduler the point ends in success, whether the pod may be tried or not.
-fn gates_ran(metrics: &Metrics, points: &[(String, Vec<Duration>)], plugins: &[(&'static str, Code, Duration)]) {
+fn gates_ran(
+    metrics: &Metrics,
+    tracing: Option<&Tracing>,
+    points: &[(String, GateRuns)],
+    plugins: &[(&'static str, Code, Duration)],
+) {
     let point = ExtensionPoint::PreEnqueue.as_str();
     for (profile, runs) in points {
         let handle = metrics.framework().point(profile, point, Code::Success.as_str());
-        for took in runs {
-            handle.took(*took, None);
+        let mut leading = tracing.zip(runs.slowest.as_ref()).and_then(|(tracing, slowest)| {
+            let trace = TraceContext::of(&slowest.pod);
+            let kept = tracing.is_sampled(trace, slowest.trace_sampling_ratio);
+            kept.then_some((slowest.took, TraceId(trace.trace_id())))
+        });
+        for took in &runs.took {
+            let trace = leading.take_if(|(slowest, _)| slowest == took);
+            handle.took(*took, trace.map(|(_, trace)| trace));
         }
     }
     for (plugin, code, took) in plugins {
@@ -87,7 +101,12 @@ impl SchedulingQueueState {
             metrics.unschedulable(plugin, &profile, difference);
         }
         metrics.wakeups(moved.wakeups.asked, moved.wakeups.useful, moved.wakeups.wasted);
-        gates_ran(&self.metrics, &moved.gates, &moved.gate_plugins);
+        for moved in &moved.moves {
+            change_lines::tell_of_move(moved);
+        }
+        // Levels change while the process runs. Some line of this level may be told somewhere.
+        self.queue.keep_moves(LevelFilter::current() >= LevelFilter::TRACE);
+        gates_ran(&self.metrics, self.tracing.as_ref(), &moved.gates, &moved.gate_plugins);
         for error in moved.hint_errors {
             tracing::error!(
                 plugin = error.plugin, event = error.event, pod = %error.pod, error = error.error,

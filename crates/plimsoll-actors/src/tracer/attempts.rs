@@ -1,7 +1,7 @@
 //! One attempt, from the queue to its outcome.
 
 use plimsoll_engine::{PluginRun, PointRun, Rejection};
-use plimsoll_framework::Code;
+use plimsoll_framework::{Code, ExtensionPoint};
 use plimsoll_model::Moment;
 use plimsoll_telemetry::traces::opentelemetry::{Array, KeyValue, StringValue, Value};
 
@@ -24,7 +24,7 @@ impl Parts<'_> {
         self.made += 1;
         Whereabouts {
             trace: self.trace.trace_id(),
-            span: span_id_of("part", &self.pod.uid, self.attempt.wrapping_add(self.made)),
+            span: span_id_of("part", &self.pod.uid, (self.attempt, self.made)),
             parent,
         }
     }
@@ -40,7 +40,7 @@ struct Stretch<'a> {
 }
 
 pub(super) fn attempt(record: &AttemptRecord, building: &mut Building) {
-    lives::waits(record.trace, &record.pod, &record.stays, building);
+    lives::waits(record.trace, &record.pod, (&record.stays, record.attempt), building);
     let whereabouts = Whereabouts {
         trace: record.trace.trace_id(),
         span: record.span,
@@ -66,8 +66,9 @@ pub(super) fn attempt(record: &AttemptRecord, building: &mut Building) {
         plugins: &record.timeline.plugins,
     };
     stretch(&cycle, &before, &mut parts, building);
-    // Without a node there is nothing to bind.
-    if record.ended > record.decided && record.outcome.node().is_some() {
+    // Without a node there is nothing to bind. A coarse clock may see no time pass until the pod is bound.
+    let bound = matches!(record.outcome, AttemptOutcome::Scheduled { .. });
+    if record.outcome.node().is_some() && (bound || record.ended > record.decided) {
         let binding = Stretch {
             name: "binding cycle",
             from: record.decided,
@@ -150,15 +151,15 @@ fn stretch(stretch: &Stretch<'_>, calls: &[&Call], parts: &mut Parts<'_>, buildi
         judged(span, run.code);
         runs.push((run, whereabouts.span));
     }
-    // What began while a point ran was a part of it.
-    let within = |moment: Moment, fits: &dyn Fn(&PointRun) -> bool| {
+    // What went on while a point ran was a part of it. Extenders are asked between points.
+    let within = |from: Moment, to: Moment, fits: &dyn Fn(&PointRun) -> bool| {
         let mut around = runs
             .iter()
-            .filter(|(run, _)| run.begun <= moment && moment <= run.ended && fits(run));
+            .filter(|(run, _)| run.begun <= from && to <= run.ended && fits(run));
         around.next_back().map_or(own.span, |(_, span)| *span)
     };
     for run in stretch.plugins {
-        let parent = within(run.begun, &|point| point.point == run.point);
+        let parent = within(run.begun, run.ended, &|point| point.point == run.point);
         let name = format!("{}/{}", run.point.as_str(), run.plugin);
         let span = building.span(name, parts.next(parent), (run.begun, run.ended));
         span.set("plimsoll.plugin", run.plugin)
@@ -166,7 +167,10 @@ fn stretch(stretch: &Stretch<'_>, calls: &[&Call], parts: &mut Parts<'_>, buildi
         judged(span, run.code);
     }
     for called in calls {
-        let parent = within(called.begun, &|_| true);
+        let binds = called.what.binds();
+        let parent = within(called.begun, called.ended, &|run| {
+            !binds || run.point == ExtensionPoint::Bind
+        });
         call(called, parts.next(parent), building);
     }
     own.span
@@ -219,9 +223,11 @@ pub(super) fn call(call: &Call, whereabouts: Whereabouts, building: &mut Buildin
 
 /// A call whose answer came after the end of its attempt.
 pub(super) fn late_call(late: &LateCall, building: &mut Building) {
+    // A try may begin at the very moment at which the one before it ended.
+    let number = (late.attempt, late.call.begun.as_nanos(), late.call.attempt);
     let whereabouts = Whereabouts {
         trace: late.trace.trace_id(),
-        span: span_id_of("late", &late.pod.uid, late.attempt ^ late.call.begun.as_nanos()),
+        span: span_id_of("late", &late.pod.uid, number),
         parent: late.attempt,
     };
     call(&late.call, whereabouts, building);

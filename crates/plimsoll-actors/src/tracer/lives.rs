@@ -48,9 +48,9 @@ fn began(pod: &PodIdentity, added: Moment, building: &Building) -> SystemTime {
     created.map_or(heard, |created| created.min(heard))
 }
 
-/// Each wait since the last attempt.
-pub(super) fn waits(trace: TraceContext, pod: &PodIdentity, stays: &Stays, building: &mut Building) {
-    for stay in &stays.stays {
+/// Each wait since the attempt before this one.
+pub(super) fn waits(trace: TraceContext, pod: &PodIdentity, (stays, attempt): (&Stays, u32), building: &mut Building) {
+    for (number, stay) in stays.stays.iter().enumerate() {
         let name = match stay.place {
             Place::Active => "queue active",
             Place::Backoff => "queue backoff",
@@ -60,10 +60,9 @@ pub(super) fn waits(trace: TraceContext, pod: &PodIdentity, stays: &Stays, build
             Place::Gated => "PreEnqueue",
             Place::InFlight | Place::Placed => continue,
         };
-        let number = stay.from.as_nanos() ^ (stay.place as u64).rotate_left(56);
         let whereabouts = Whereabouts {
             trace: trace.trace_id(),
-            span: span_id_of("wait", &pod.uid, number),
+            span: span_id_of("wait", &pod.uid, (stay.from.as_nanos(), attempt, number)),
             parent: trace.root(),
         };
         let span = building.span(name, whereabouts, (stay.from, stay.to));
@@ -80,7 +79,8 @@ pub(super) fn waits(trace: TraceContext, pod: &PodIdentity, stays: &Stays, build
 
 /// A pod that was tried went while it waited.
 pub(super) fn gone(record: &GoneRecord, building: &mut Building) {
-    waits(record.trace, &record.pod, &record.stays, building);
+    let stays = (&record.stays, record.attempts.saturating_add(1));
+    waits(record.trace, &record.pod, stays, building);
     let end = End {
         outcome: "gone",
         node: None,

@@ -1,7 +1,5 @@
 //! What concerns no pod in particular: elections, hand-overs, reloads and relists, each in a trace of its own.
 
-use std::time::UNIX_EPOCH;
-
 use foldhash::quality::FixedState;
 use plimsoll_model::Moment;
 use std::hash::BuildHasher;
@@ -17,9 +15,10 @@ pub struct Operation {
     pub begun: Moment,
     /// Until when.
     pub ended: Moment,
-    /// What is known of it.
+    /// What is known of it. It tells apart what begins at one moment, as the lists of several kinds do.
     pub attributes: Vec<(&'static str, String)>,
-    /// Whether it is told as a whole; else these steps are added to what was told before of the operation that began then.
+    /// Whether it is told as a whole; else these steps are added to what was told before, with the same attributes, of the
+    /// operation that began then.
     pub whole: bool,
     /// What it was made of, each with its number.
     pub steps: Vec<(usize, OperationStep)>,
@@ -40,8 +39,13 @@ pub struct OperationStep {
 
 /// `identity` tells the operations of several replicas apart.
 pub(super) fn operation(operation: &Operation, identity: &str, building: &mut Building) {
-    let since_epoch = building.time(operation.begun).duration_since(UNIX_EPOCH);
-    let seed = (identity, operation.name, since_epoch.unwrap_or_default().as_nanos());
+    // The identity is another in each process, and so is what its clock counts from.
+    let seed = (
+        identity,
+        operation.name,
+        operation.begun.as_nanos(),
+        &operation.attributes,
+    );
     let hash = |number: u64| FixedState::with_seed(number).hash_one(seed).max(1);
     let trace = u128::from(hash(11)) << 64 | u128::from(hash(12));
     let own = Whereabouts {

@@ -48,7 +48,8 @@ pub struct VictimRecord {
 }
 
 pub(super) fn preemption(record: &PreemptionRecord, building: &mut Building) {
-    let number = record.begun.as_nanos();
+    // Two that want the same victim go may have been planned at one moment.
+    let number = (record.begun.as_nanos(), record.preemptor.uid.as_str(), record.attempt);
     let own = Whereabouts {
         trace: record.trace.trace_id(),
         span: span_id_of("preemption", &record.preemptor.uid, number),
@@ -97,7 +98,7 @@ fn preempted(record: &PreemptionRecord, victim: &VictimRecord, (by, end): (Where
     for (number, call) in victim.calls.calls.iter().enumerate() {
         let whereabouts = Whereabouts {
             trace: own.trace,
-            span: span_id_of("removal", &victim.pod.uid, end.wrapping_add(number as u64)),
+            span: span_id_of("removal", &victim.pod.uid, (end, number)),
             parent: own.span,
         };
         attempts::call(call, whereabouts, building);

@@ -49,7 +49,7 @@ fn attempted(pod: &Pod, term: u64, outcome: AttemptOutcome) -> AttemptRecord {
     };
     AttemptRecord {
         trace: TraceContext::of(pod),
-        span: attempt_span(&pod.uid, term, at(10_000)),
+        span: attempt_span(&pod.uid, term, at(10_000), 1),
         reason: Reason::Sampled,
         pod: PodIdentity::of(pod),
         profile: "default-scheduler".into(),
@@ -389,6 +389,42 @@ fn an_operation_has_a_trace_of_its_own_to_which_more_may_be_added() {
     assert_eq!((late.len(), late[0].name.as_ref()), (1, "first_bind"));
     assert_eq!(late[0].parent_span_id, whole[0].span_context.span_id());
     assert_ne!(late[0].span_context.span_id(), whole[1].span_context.span_id());
+}
+
+#[test]
+fn what_begins_at_one_moment_has_traces_of_its_own() {
+    let list = |kind: &str| Operation {
+        name: "list",
+        begun: at(1_000),
+        ended: at(1_000),
+        attributes: vec![("plimsoll.kind", kind.to_owned())],
+        whole: true,
+        steps: Vec::new(),
+        error: None,
+    };
+    let mut building = building();
+    for kind in ["pods", "nodes"] {
+        operations::operation(&list(kind), "one", &mut building);
+    }
+    let patch = |attempt| LateCall {
+        trace: TraceContext::of(&tried()),
+        attempt: 7,
+        pod: PodIdentity::of(&tried()),
+        call: Call {
+            attempt,
+            ..called(CallKind::Status, 1_000, 1_000, None)
+        },
+    };
+    for attempt in [1, 2] {
+        attempts::late_call(&patch(attempt), &mut building);
+    }
+    let spans = building.into_spans();
+    let ids: std::collections::BTreeSet<_> = spans
+        .iter()
+        .map(|span| span.span_context.span_id().to_bytes())
+        .collect();
+    assert_eq!(ids.len(), 4);
+    assert_ne!(spans[0].span_context.trace_id(), spans[1].span_context.trace_id());
 }
 
 #[test]

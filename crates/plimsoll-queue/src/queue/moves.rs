@@ -6,7 +6,7 @@ use plimsoll_model::{Moment, Pod, Seq};
 use super::{BACKOFF_COMPLETE, GONE, SchedulingQueue, UNSCHEDULABLE_TIMEOUT};
 use crate::alike::Likeness;
 use crate::groups::GroupId;
-use crate::metrics::IncomingQueue;
+use crate::metrics::{IncomingQueue, SlowestGates};
 use crate::plugin_sets::{PluginSetId, PluginSets};
 use crate::record::{Record, State, Victims};
 use crate::records::Slot;
@@ -138,6 +138,7 @@ impl SchedulingQueue {
         self.history
             .note(self.records.hash_of(&record.pod.uid), before, after, cause);
         self.note_stay(slot, before, gate, cause);
+        self.note_move(slot, after, cause);
     }
 
     /// Sets which plugins the pod waits for, and with it the gauge of unschedulable pods. A parked one has to join a group
@@ -302,7 +303,12 @@ impl SchedulingQueue {
             .iter()
             .zip(0..)
             .find(|(_, gate)| !still_held && record.gate != Some(*gate) && holds(*gate));
-        self.tally.gates.ran(record.profile, watch.now().since(begun));
+        let run = SlowestGates {
+            took: watch.now().since(begun),
+            pod: Arc::clone(&record.pod),
+            trace_sampling_ratio: profile.trace_sampling_ratio,
+        };
+        self.tally.gates.ran(record.profile, run);
         if still_held {
             return false;
         }

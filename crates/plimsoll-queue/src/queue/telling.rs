@@ -23,8 +23,24 @@ pub struct EndedLife {
     pub stays: Stays,
 }
 
+/// A pod has come to another place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PodMove {
+    /// Which pod.
+    pub pod: Arc<Pod>,
+    /// Where to.
+    pub to: Place,
+    /// What moved it.
+    pub cause: ClusterEvent,
+}
+
 /// What is kept for those who tell of a pod's way, while somebody wants it.
 impl SchedulingQueue {
+    /// Whether to keep each move to a place where pods wait for their turn, in [`QueueMetrics::moves`](crate::QueueMetrics).
+    pub fn keep_moves(&mut self, on: bool) {
+        self.tally.moves = on.then(|| self.tally.moves.take().unwrap_or_default());
+    }
+
     /// Whether to keep where pods wait, and which of them go untried.
     pub fn keep_stays(&mut self, on: bool) {
         self.journal.keep(on);
@@ -54,6 +70,14 @@ impl SchedulingQueue {
                 added: record.added,
                 stays: self.journal.take(arrival),
             });
+        }
+    }
+
+    /// The record has come to this place.
+    pub(super) fn note_move(&mut self, slot: Slot, to: Option<Place>, cause: ClusterEvent) {
+        if let (Some(moves), Some(to)) = (&mut self.tally.moves, waits_in(to)) {
+            let pod = Arc::clone(&self.records[slot].pod);
+            moves.push(PodMove { pod, to, cause });
         }
     }
 

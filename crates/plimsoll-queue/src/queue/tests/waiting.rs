@@ -219,7 +219,7 @@ fn each_time_that_gates_are_asked_is_told_by_profile_and_one_in_ten_by_plugin() 
     let told = metrics
         .gates
         .iter()
-        .map(|(profile, runs)| (profile.as_str(), runs.len()));
+        .map(|(profile, runs)| (profile.as_str(), runs.took.len()));
     assert_eq!(told.collect::<Vec<_>>(), [("default-scheduler", 2), ("second", 1)]);
     let plugins = metrics.gate_plugins.iter().map(|(plugin, code, _)| (*plugin, *code));
     assert_eq!(
