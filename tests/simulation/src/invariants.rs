@@ -4,6 +4,7 @@ mod attachments;
 mod bonds;
 mod cluster;
 pub mod judge;
+pub mod traces;
 mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,6 +5,7 @@
 
 pub mod campaign;
 pub mod chaos;
+pub mod collector;
 pub mod coordinator;
 pub mod extender;
 pub mod invariants;

@@ -40,6 +40,10 @@ impl Pace {
     }
 }
 
+/// Who answers nobody. Its messages take their time by a generator of their own, so that whether they are sent changes nothing
+/// else.
+const ASIDE: &str = "Tracer";
+
 /// From whom to whom: between the two nothing is overtaken. A sender is a task; the test itself is none.
 type Way = (Option<Id>, &'static str);
 
@@ -59,6 +63,7 @@ struct Office {
 struct State {
     pace: Pace,
     random: ChaCha8Rng,
+    aside: ChaCha8Rng,
     stopped: bool,
     /// The actor that gets no turn, and until when.
     stalled: Option<(&'static str, Instant)>,
@@ -81,6 +86,7 @@ impl Post {
         let state = State {
             pace: Pace::Instant,
             random: ChaCha8Rng::seed_from_u64(seed),
+            aside: ChaCha8Rng::seed_from_u64(seed ^ 0xa51d),
             stopped: false,
             stalled: None,
             next: 0,
@@ -130,8 +136,10 @@ impl Post {
         let way = (tokio::task::try_id(), to);
         let now = Instant::now();
         let mut state = self.0.lock();
-        let State { pace, random, .. } = &mut *state;
-        let drawn = now + pace.draw(random);
+        let State {
+            pace, random, aside, ..
+        } = &mut *state;
+        let drawn = now + pace.draw(if to == ASIDE { aside } else { random });
         let stalled = state.stalled.filter(|(actor, _)| *actor == to);
         let due = stalled.map_or(drawn, |(_, until)| drawn.max(until));
         let before = state.ways.get(&way).copied();
@@ -144,7 +152,7 @@ impl Post {
         let due = due.max(last);
         state.ways.insert(way, (due, count + 1));
         state.next += 1;
-        state.delayed += 1;
+        state.delayed += u64::from(to != ASIDE);
         let number = state.next;
         let letter = Letter { way, summary, deliver };
         state.waiting.insert((due, number), letter);

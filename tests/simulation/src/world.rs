@@ -19,9 +19,11 @@ use plimsoll_client::{ApiClient, Clock, VirtualClock, fenced, separate};
 use plimsoll_config::{ClientConnection, ProfileConfig, SchedulerConfig};
 use plimsoll_framework::{Profiles, Registry};
 use plimsoll_telemetry::Metrics;
+use plimsoll_telemetry::traces::ExportLimits;
 use serde_json::Value;
 
 pub use self::machine::{ClockFault, Machine};
+use crate::collector::Collector;
 use crate::invariants;
 use crate::invariants::judge::Judge;
 use crate::link::Linked;
@@ -64,6 +66,19 @@ pub struct Setup {
     pub effects: Effects,
     /// How the test reaches pods that wait at Permit.
     pub permits: Permits,
+    /// Where spans go, if anywhere.
+    pub traces: Option<Traces>,
+}
+
+/// Where spans go.
+#[derive(Debug, Clone)]
+pub struct Traces {
+    /// Who is sent them.
+    pub collector: Collector,
+    /// How many may wait, and how long.
+    pub limits: ExportLimits,
+    /// The share of pods that are told of though nothing goes wrong with them.
+    pub ratio: f64,
 }
 
 impl Default for Setup {
@@ -83,6 +98,7 @@ impl Default for Setup {
             others: Vec::new(),
             effects: Effects::default(),
             permits: Permits::new(),
+            traces: None,
         }
     }
 }
@@ -185,6 +201,12 @@ impl World {
         Arc::clone(of_replica)
     }
 
+    /// The names of all replicas that were started.
+    pub fn replicas(&self) -> Vec<String> {
+        let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
+        metrics.keys().cloned().collect()
+    }
+
     /// A machine for a replica of this name.
     pub fn machine(&self, name: &str) -> Machine {
         self.machine_with(name, ClockFault::default())
@@ -230,6 +252,10 @@ impl World {
         let AssembledConfig { config, profiles } = setup.assembled();
         let metrics = Arc::new(Metrics::new());
         self.keep(name, &metrics);
+        let traces = setup.traces.as_ref().map(|traces| {
+            let sink = traces.collector.way_of(name, traces.limits, &metrics);
+            (sink, traces.ratio)
+        });
         let replica = Replica {
             identity: name.to_owned(),
             host: name.to_owned(),
@@ -243,7 +269,7 @@ impl World {
             seed: self.seed_of(name),
             clock,
             metrics,
-            traces: None,
+            traces,
             tap: Some(machine.tap(&self.trace, &self.terms, &self.judge)),
         };
         #[expect(clippy::expect_used, reason = "a replica that does not start fails the test")]

@@ -9,6 +9,7 @@ use plimsoll_config::{ElectionConfig, ExtenderConfig, GoDuration, PodDisruptionB
 
 use super::Chaos;
 use super::dice::Dice;
+use super::telling::Traced;
 use crate::extender::SimulatedExtender;
 use crate::link::Delays;
 use crate::post::Pace;
@@ -49,6 +50,8 @@ pub(super) struct Climate {
     pub(super) others: bool,
     /// Replicas at most.
     pub(super) replicas: u64,
+    /// Whether somebody is told of all this, and how.
+    pub(super) traced: Option<Traced>,
 }
 
 /// Which replicas have `delayCacheUntilActive`.
@@ -146,6 +149,7 @@ impl Climate {
             hard_budgets: seed.is_multiple_of(2),
             others: dice.percent(40),
             replicas: 1 + dice.below(3),
+            traced: Traced::of(seed),
         }
     }
 

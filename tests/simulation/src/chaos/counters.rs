@@ -59,6 +59,12 @@ pub struct Counters {
     pub half_bound_claims: u64,
     /// Bindings against what claims and volumes say, by others, or after others had taken a claim away or used it.
     pub excluded_by_claims: u64,
+    /// Spans that the collector took.
+    pub spans: u64,
+    /// Spans and records that replicas counted as dropped.
+    pub dropped_spans: u64,
+    /// Pods placed at the end whose traces came as a whole.
+    pub whole_traces: u64,
 }
 
 impl AddAssign for Counters {
@@ -87,6 +93,9 @@ impl AddAssign for Counters {
         self.faults_of_volume_writes += other.faults_of_volume_writes;
         self.half_bound_claims += other.half_bound_claims;
         self.excluded_by_claims += other.excluded_by_claims;
+        self.spans += other.spans;
+        self.dropped_spans += other.dropped_spans;
+        self.whole_traces += other.whole_traces;
     }
 }
 

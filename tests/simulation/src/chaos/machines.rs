@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Chaos;
+use super::telling::Telling;
 use crate::link::Delays;
 use crate::post::Pace;
 
@@ -23,6 +24,7 @@ impl Chaos {
         if let Some(extender) = &self.extender {
             extender.serve(&mut setup, &machine);
         }
+        setup.traces = self.telling.as_ref().map(Telling::traces);
         let replica = self.world.start_on(&machine, setup).await;
         self.replicas.push((machine, replica));
         self.expose(self.replicas.len() - 1);
@@ -72,6 +74,9 @@ impl Chaos {
         self.note(&format!("kill {}", machine.name()));
         replica.kill();
         self.world.terms().died(machine.name());
+        if let Some(telling) = &self.telling {
+            telling.died(machine.name());
+        }
         self.counters.kills += 1;
         self.counters.delayed_messages += machine.post().delayed();
     }
@@ -187,6 +192,7 @@ impl Chaos {
     pub(super) fn end_faults(&mut self) {
         self.note("calm");
         self.end_rules();
+        self.calm_collector();
         if let Some(extender) = &self.extender {
             extender.recover();
         }

@@ -119,7 +119,7 @@ pub(super) fn untold(world: &World) -> Vec<String> {
     ours.map(|pod| format!("nobody was told why pod {pod} waits")).collect()
 }
 
-fn is_ours(pod: &Value) -> bool {
+pub(super) fn is_ours(pod: &Value) -> bool {
     pod["spec"]["schedulerName"] == "default-scheduler"
 }
 
