@@ -155,8 +155,9 @@ struct Flags {
 
     #[command(flatten)]
     logs: LogFlags,
-    /// Print version information and quit; =raw prints more
-    #[arg(long, value_name = "true|raw", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    /// Print version information and quit; =raw prints more; =vX.Y.Z-mark is reported as the version, its numbers those of the
+    /// build
+    #[arg(long, value_name = "true|raw|vX.Y.Z-mark", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     version: Option<String>,
 
     /// Plimsoll's own: stands for the host's name in the lease and in events
@@ -302,11 +303,14 @@ impl Flags {
     fn request(self, program: &str, matches: &ArgMatches, given: GivenFlags) -> Result<Request, FlagError> {
         match self.version.as_deref() {
             None | Some("false") => {}
+            Some(reported) if reported.starts_with('v') => {
+                version::check_reported(reported).map_err(FlagError::Usage)?;
+            }
             Some("true") => return Ok(Request::Print(format!("{}\n", version::line()))),
             Some("raw") => return Ok(Request::Print(format!("{}\n", version::raw()))),
             Some(other) => {
                 return Err(FlagError::Usage(format!(
-                    "invalid value '{other}' for '--version': must be true, false or raw"
+                    "invalid value '{other}' for '--version': must be true, false, raw or a version that begins with v"
                 )));
             }
         }
@@ -336,6 +340,7 @@ impl Flags {
             metrics: self.metrics.policy()?,
             logging,
             flags,
+            version: self.version.filter(|version| version.starts_with('v')),
             host: given(self.hostname_override),
             test_panic_label: self.enable_test_plugins,
         })

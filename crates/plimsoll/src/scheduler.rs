@@ -2,6 +2,7 @@
 
 mod builder;
 mod config_file;
+mod description;
 mod extenders;
 mod identity;
 mod loading;
@@ -22,13 +23,10 @@ use plimsoll_actors::http_server::Listen;
 use plimsoll_actors::permits::Permits;
 use plimsoll_actors::supervisor::{Exit, Replica, RunningReplica};
 use plimsoll_client::{Access, Clock, ConnectError, SystemClock, connect};
-use plimsoll_config::{
-    ElectionConfigError, FeatureGates, Gate, PluginRef, PluginSet, ProfileConfig, ResourceLockError, SchedulerConfig,
-    Stage,
-};
+use plimsoll_config::{ElectionConfigError, PluginRef, PluginSet, ProfileConfig, ResourceLockError, SchedulerConfig};
 use plimsoll_framework::{Profile, Profiles, ProfilesError, Registry};
 use plimsoll_telemetry::logs::V2;
-use plimsoll_telemetry::{About, Build, BuildMetrics, Metrics, MetricsPolicy};
+use plimsoll_telemetry::{Metrics, MetricsPolicy};
 use ractor::SpawnErr;
 
 pub use self::builder::SchedulerBuilder;
@@ -65,6 +63,8 @@ pub struct Options {
     pub logging: Logging,
     /// The flags themselves, for the log and for whoever asks.
     pub flags: GivenFlags,
+    /// What is reported as the version in place of the build's own: see [`version::check_reported`].
+    pub version: Option<String>,
     /// Stands for the host's name.
     pub host: Option<String>,
     /// Pods with this label make a plugin panic. For tests of what happens then.
@@ -89,6 +89,7 @@ impl Options {
             metrics: MetricsPolicy::default(),
             logging: Logging::default(),
             flags: GivenFlags::default(),
+            version: None,
             host: None,
             test_panic_label: None,
         }
@@ -281,11 +282,8 @@ impl Scheduler {
         crate::install_crypto_provider();
         options.flags.tell();
         let Identity { host, lease, seed } = Identity::new(options.host);
-        tracing::info!(
-            version = version::VERSION,
-            identity = lease,
-            "Starting Kubernetes Scheduler"
-        );
+        let version = options.version.as_deref().unwrap_or(version::VERSION);
+        tracing::info!(version, identity = lease, "Starting Kubernetes Scheduler");
         if let Some(label) = options.test_panic_label {
             tracing::warn!(label, "A plugin for tests is on: it panics on pods with this label");
             let extensions = test_panic::extensions(label);
@@ -313,13 +311,13 @@ impl Scheduler {
         let access = loader.access(options.access, &config);
         let (connection, election) = (&config.client_connection, &config.leader_election);
         let metrics = Arc::new(Metrics::with(&options.metrics));
-        describe_build(metrics.build(), &config.feature_gates);
+        description::tell_build(metrics.build(), version, &config.feature_gates);
         let connections = connect(&access, connection, election, Arc::new(clock)).await?;
         let connections = connections.measured_by(metrics.rest_client());
-        let traces = Traces::start(&config.tracing, (&lease, &host), &metrics)?;
+        let traces = Traces::start(&config.tracing, (&lease, &host, version), &metrics)?;
         let listen = match options.serving {
             Some(serving) => {
-                let about = about(&config, options.flags, clock);
+                let about = description::about(&config, version, options.flags, clock);
                 Some(serving.listen(about, metrics.rest_client(), Arc::new(clock)).await?)
             }
             None => None,
@@ -392,24 +390,6 @@ async fn beside<T>(reloads: Option<Reloads>, done: impl Future<Output = T>) -> T
     }
 }
 
-/// Tells by metrics which build this is and what it has on.
-fn describe_build(metrics: &BuildMetrics, gates: &FeatureGates) {
-    metrics.is(&Build {
-        version: version::VERSION,
-        stands_in_for: version::KUBE_SCHEDULER,
-        min_compatible: version::KUBE_SCHEDULER,
-        platform: &version::platform(),
-    });
-    for gate in Gate::ALL {
-        let spec = gate.spec();
-        let stage = match spec.stage {
-            Stage::Stable => "",
-            stage => stage.name(),
-        };
-        metrics.feature(spec.name, stage, gates.enabled(*gate));
-    }
-}
-
 /// Puts plugins into profiles, behind the others. One that takes the place of an in-tree plugin keeps that one's place and
 /// weight.
 fn join(joining: &[PluginRef], profiles: &mut [ProfileConfig]) {
@@ -437,23 +417,6 @@ impl std::fmt::Debug for Scheduler {
             .field("registry", &self.registry)
             .field("effects", &self.effects)
             .finish_non_exhaustive()
-    }
-}
-
-/// What the process says of itself.
-fn about(config: &SchedulerConfig, flags: GivenFlags, clock: SystemClock) -> About {
-    let gates = &config.feature_gates;
-    About {
-        component: "kube-scheduler",
-        version: version::VERSION.trim_start_matches('v').to_owned(),
-        built_with: concat!("none; Rust ", env!("CARGO_PKG_RUST_VERSION"), " or later").to_owned(),
-        emulation_version: version::KUBE_SCHEDULER.to_owned(),
-        started: clock.wall(),
-        began: tokio::time::Instant::now(),
-        flags: gates
-            .enabled(Gate::ComponentFlagz)
-            .then(|| flags.values.into_iter().collect()),
-        statusz: gates.enabled(Gate::ComponentStatusz),
     }
 }
 
@@ -488,63 +451,4 @@ async fn until_ended(running: &mut RunningReplica, signals: &mut Signals) -> Exi
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::flags;
-
-    fn options(flags: &[&str]) -> Options {
-        match flags::parse("plimsoll", flags.iter().map(Into::into)) {
-            Ok(flags::Request::Run(options)) => *options,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    async fn refusal(flags: &[&str]) -> String {
-        let starting = Scheduler::builder().build().start(options(flags));
-        Box::pin(starting).await.err().expect("it cannot start").to_string()
-    }
-
-    #[tokio::test]
-    async fn durations_that_do_not_fit_are_told_in_the_words_of_client_go() {
-        let cases: [(&[&str], &str); 4] = [
-            (
-                &["--leader-elect-lease-duration=10s"],
-                "leaseDuration must be greater than renewDeadline",
-            ),
-            (
-                &["--leader-elect-renew-deadline=2s"],
-                "renewDeadline must be greater than retryPeriod*JitterFactor",
-            ),
-            (
-                &["--leader-elect-renew-deadline=0s", "--leader-elect-retry-period=0s"],
-                "renewDeadline must be greater than retryPeriod*JitterFactor",
-            ),
-            (
-                &["--leader-elect-retry-period=0s"],
-                "retryPeriod must be greater than zero",
-            ),
-        ];
-        for (flags, expected) in cases {
-            assert_eq!(
-                refusal(flags).await,
-                format!("couldn't create leader elector: {expected}")
-            );
-        }
-    }
-
-    #[test]
-    fn an_error_names_its_cause_and_not_the_actors_in_between() {
-        let inner = SpawnErr::StartupFailed("the port is taken".into());
-        assert_eq!(reason(SpawnErr::StartupFailed(Box::new(inner))), "the port is taken");
-    }
-
-    #[tokio::test]
-    async fn durations_do_not_matter_without_an_election() {
-        let flags = [
-            "--leader-elect=false",
-            "--leader-elect-lease-duration=10s",
-            "--kubeconfig=/nowhere",
-        ];
-        assert_eq!(refusal(&flags).await, "cannot connect to the API server");
-    }
-}
+mod tests;

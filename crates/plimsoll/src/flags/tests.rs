@@ -2,9 +2,11 @@ use plimsoll_config::SchedulerConfig;
 use plimsoll_telemetry::{AuthenticationOptions, AuthorizationOptions, RequestHeaderOptions, TlsIdentity, TlsVersion};
 
 use super::*;
-use crate::config_source::ConfigSource;
 use crate::logging::{Logging, Routing};
 use crate::serving::Serving;
+
+mod configuration;
+mod errors;
 
 fn read(arguments: &[&str]) -> Result<Request, FlagError> {
     parse("plimsoll", arguments.iter().map(OsString::from))
@@ -257,136 +259,6 @@ fn flags_say_whom_to_ask_about_senders_and_what_anybody_may() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "a table")]
-fn errors_say_what_is_wrong() {
-    let cases: [(&[&str], &str); 37] = [
-        (&["demon"], r#""plimsoll" does not take any arguments, got ["demon"]"#),
-        (
-            &["--leader-elect", "false", "x"],
-            r#""plimsoll" does not take any arguments, got ["false" "x"]"#,
-        ),
-        (
-            &["--", "--v=2"],
-            r#""plimsoll" does not take any arguments, got ["--v=2"]"#,
-        ),
-        (&["--tls-min-version=1.3"], "unknown tls version \"1.3\""),
-        (
-            &["--tls-cipher-suites=A"],
-            "Cipher suite A not supported or doesn't exist",
-        ),
-        (
-            &["--tls-curve-preferences=29,-1"],
-            "curve preference -1 is out of range (must be 1-65535)",
-        ),
-        (
-            &["--tls-sni-cert-key=a"],
-            "expected comma separated certificate and key file paths",
-        ),
-        (
-            &["--requestheader-group-headers= "],
-            "empty value in \"requestheader-group-headers\"",
-        ),
-        (
-            &["--requestheader-uid-headers=X-Uid"],
-            "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header",
-        ),
-        (
-            &["--authorization-always-allow-paths=/a*/b"],
-            "only trailing * allowed in \"a*/b\"",
-        ),
-        (&["--feature_gates=A=true"], "unrecognized feature gate: A"),
-        (
-            &["--feature-gates", "GangScheduling=true"],
-            "GangScheduling is enabled, but depends on features that are disabled: [GenericWorkload]",
-        ),
-        (
-            &["--config=/a", "--policy-config-file=/b"],
-            "--policy-config-file cannot be used with --config",
-        ),
-        (
-            &["--config=/a", "--policy-configmap=b"],
-            "--policy-configmap cannot be used with --config",
-        ),
-        (&["--no-such-flag"], "unexpected argument '--no-such-flag' found"),
-        (
-            &["--leader-elect-lease-duration=15"],
-            r#"time: missing unit in duration "15""#,
-        ),
-        (
-            &["--leader-elect-retry-period=-1s"],
-            r#"duration "-1s" must not be negative"#,
-        ),
-        (
-            &["--leader-elect=maybe"],
-            r#"strconv.ParseBool: parsing "maybe": invalid syntax"#,
-        ),
-        (
-            &["--secure-port=65536"],
-            "--secure-port 65536 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
-        ),
-        (
-            &["--secure-port=-1"],
-            "--secure-port -1 must be between 0 and 65535, inclusive. 0 for turning off secure port",
-        ),
-        (&["--bind-address=localhost"], "invalid IP address syntax"),
-        (&["--tls-cert-file=c"], "must be given together"),
-        (
-            &["--logging-format=xml"],
-            r#"format: Invalid value: "xml": Unsupported log format"#,
-        ),
-        (
-            &["--logging-format=json", "--feature-gates=LoggingBetaOptions=false"],
-            "format: Forbidden: Log format json is disabled, see LoggingBetaOptions feature",
-        ),
-        (
-            &["--log-flush-frequency=0s"],
-            r#"flushFrequency: Invalid value: "0s": Must be greater than zero"#,
-        ),
-        (
-            &[
-                "--log-flush-frequency=-1s",
-                "--log-text-split-stream",
-                "--log-json-info-buffer-size=1k",
-            ],
-            r#"[flushFrequency: Invalid value: "-1s": Must be greater than zero, options.text.splitStream: Forbidden: Feature LoggingAlphaOptions is disabled, options.json.infoBufferSize: Forbidden: Feature LoggingAlphaOptions is disabled]"#,
-        ),
-        (
-            &["--log-json-info-buffer-size=x"],
-            "quantities must match the regular expression",
-        ),
-        (&["-v=-1"], r#"strconv.ParseUint: parsing "-1": invalid syntax"#),
-        (&["--vmodule=a"], r#""a" does not have the pattern=N format"#),
-        (
-            &["--emulated-version=1.30"],
-            "[emulation version 1.30 is not between [1.33, 1.36.0], minCompatibilityVersion version 1.33 is not between [1.33, 1.30]]",
-        ),
-        (&["--emulated-version=x"], r#"could not parse "x" as version"#),
-        (
-            &["--emulated-version=1.35.1"],
-            "patch version not allowed, got: kube=1.35.1",
-        ),
-        (&["--emulated-version=foo=1.35"], "component not registered: foo"),
-        (
-            &["--emulated-version=1.35,1.34"],
-            "duplicate version flag, kube=1.35 and kube=1.34",
-        ),
-        (
-            &["--min-compatibility-version=1.30"],
-            "minCompatibilityVersion version 1.30 is not between [1.33, 1.36]",
-        ),
-        (
-            &["--emulated-version=v1.34", "--min-compatibility-version=kube=1.35"],
-            "minCompatibilityVersion version 1.35 is not between [1.33, 1.34]",
-        ),
-        (&["--version=2"], "must be true, false or raw"),
-    ];
-    for (arguments, expected) in cases {
-        let error = error(arguments);
-        assert!(error.contains(expected), "{arguments:?}: {error}");
-    }
-}
-
-#[test]
 fn version_and_help_are_printed_and_nothing_runs() {
     let text = |arguments: &[&str]| match read(arguments) {
         Ok(Request::Print(text)) => text,
@@ -395,6 +267,12 @@ fn version_and_help_are_printed_and_nothing_runs() {
     assert!(text(&["--version"]).starts_with("Plimsoll v"));
     assert!(text(&["--version=true"]).starts_with("Plimsoll v"));
     assert!(text(&["--version=raw"]).starts_with("plimsoll.Version{Version:\"v"));
+    let marked = format!("{}-acme.1", version::VERSION);
+    let flag = format!("--version={marked}");
+    assert_eq!(
+        (options(&[&flag]).version, options(&["--version=false"]).version),
+        (Some(marked), None)
+    );
     for help in [text(&["--help"]), text(&["-h"])] {
         assert!(help.contains("--leader-elect-lease-duration <DURATION>"), "{help}");
         assert!(
@@ -403,122 +281,6 @@ fn version_and_help_are_printed_and_nothing_runs() {
         );
         assert!(!help.contains("test-plugins") && !help.contains("ARGUMENTS"), "{help}");
     }
-}
-
-fn source(arguments: &[&str]) -> ConfigSource {
-    options(arguments).source.source
-}
-
-#[test]
-fn the_configuration_comes_from_a_file_a_policy_or_the_flags() {
-    assert_eq!(source(&[]), ConfigSource::Flags);
-    assert_eq!(source(&["--config=/a"]), ConfigSource::File("/a".into()));
-    assert_eq!(
-        source(&["--policy-config-file=/a"]),
-        ConfigSource::PolicyFile("/a".into())
-    );
-    let of = |namespace: &str| ConfigSource::PolicyConfigMap {
-        namespace: namespace.to_owned(),
-        name: "p".to_owned(),
-    };
-    assert_eq!(source(&["--policy-configmap=p"]), of("kube-system"));
-    let both = [
-        "--policy-configmap=p",
-        "--policy-configmap-namespace=n",
-        "--policy-config-file=/a",
-    ];
-    assert_eq!(source(&both), of("n"));
-    assert_eq!(options(&["--write-config-to=/w"]).write_config_to, Some("/w".into()));
-}
-
-#[test]
-fn only_flags_of_leader_election_that_were_set_go_before_a_file() {
-    let set = options(&[
-        "--leader-elect-lease-duration=20s",
-        "--leader-elect=true",
-        "--config=/a",
-    ]);
-    let expected = plimsoll_config::ElectionOverrides {
-        leader_elect: Some(true),
-        lease_duration: Some(Duration::from_secs(20).into()),
-        ..plimsoll_config::ElectionOverrides::default()
-    };
-    assert_eq!(set.source.election, expected);
-    assert_eq!(
-        options(&["--config=/a"]).source.election,
-        plimsoll_config::ElectionOverrides::default()
-    );
-}
-
-#[test]
-fn flags_that_a_file_replaces_are_told_and_count_without_one() {
-    let flags = [
-        "--kube-api-qps=7",
-        "--profiling=false",
-        "--kubeconfig=/k",
-        "--kube-api-content-type=application/json",
-    ];
-    let beside = options(&[&flags[..], &["--config=/a"]].concat());
-    assert_eq!(
-        beside.source.ignored,
-        [
-            "--kubeconfig",
-            "--kube-api-content-type",
-            "--kube-api-qps",
-            "--profiling"
-        ]
-    );
-    let alone = options(&flags);
-    assert!(alone.source.ignored.is_empty());
-    let client = &alone.config.client_connection;
-    assert_eq!(
-        (client.qps, client.kubeconfig.as_str(), client.content_type.as_str()),
-        (7.0, "/k", "application/json")
-    );
-    assert!(!alone.config.enable_profiling);
-}
-
-#[test]
-fn gates_have_a_say_in_the_default_profile() {
-    let named = |options: &Options| -> Vec<String> {
-        let enabled = &options.config.profiles[0].plugins.multi_point.enabled;
-        enabled.iter().map(|plugin| plugin.name.clone()).collect()
-    };
-    assert!(!named(&options(&[])).contains(&"GangScheduling".to_owned()));
-    let twice = options(&[
-        "--feature-gates=GenericWorkload=true",
-        "--feature-gates",
-        "GangScheduling=true",
-    ]);
-    assert!(named(&twice).contains(&"GangScheduling".to_owned()));
-    let warned = options(&["--feature-gates=DynamicResourceAllocation=true"])
-        .source
-        .gate_warnings;
-    assert_eq!(warned.len(), 1);
-}
-
-#[test]
-fn a_file_is_completed_with_what_was_set_on_the_command_line() {
-    let text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaseDuration: 30s, resourceName: mine}\nclientConnection: {qps: 3}\n";
-    let set = [
-        "--config=/a",
-        "--leader-elect-lease-duration=20s",
-        "--kube-api-qps=9",
-        "--pod-max-in-unschedulable-pods-duration=1m",
-    ];
-    let options = options(&set);
-    let config = options
-        .source
-        .complete(&options.config, text, &|_| false)
-        .unwrap()
-        .config;
-    let election = &config.leader_election;
-    assert_eq!(
-        (election.lease_duration.as_secs(), election.resource_name.as_str()),
-        (20, "mine")
-    );
-    assert_eq!(config.client_connection.qps.to_string(), "3");
-    assert_eq!(config.pod_max_in_unschedulable_pods_duration, Duration::from_mins(1));
 }
 
 #[test]

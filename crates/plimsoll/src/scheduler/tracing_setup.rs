@@ -8,7 +8,6 @@ use plimsoll_telemetry::Metrics;
 use plimsoll_telemetry::traces::{Exporting, ServiceInstance, SpanSink, TraceSettings};
 
 use super::RunError;
-use crate::version;
 
 /// How long the last spans may take at the end of the process: as long as nobody who restarts it minds.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -25,7 +24,7 @@ impl Traces {
     /// Begins to export, if configuration or environment say where to.
     pub(super) fn start(
         config: &TracingConfig,
-        (identity, host): (&str, &str),
+        (identity, host, version): (&str, &str, &str),
         metrics: &Arc<Metrics>,
     ) -> Result<Option<Self>, RunError> {
         let env = |variable: &str| std::env::var(variable).ok();
@@ -34,7 +33,7 @@ impl Traces {
             return Ok(None);
         };
         let instance = ServiceInstance {
-            version: version::VERSION.to_owned(),
+            version: version.to_owned(),
             instance: identity.to_owned(),
             host: host.to_owned(),
         };
