@@ -1,6 +1,7 @@
 //! `plimsoll explain` and `/debug/explain`: the built program asked of schedulers on a real control plane, by an
 //! administrator with a kubeconfig.
 
+use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
 use plimsoll_cluster::fixtures::{node, pod};
 use plimsoll_cluster::{Cluster, Election, PodFacts, Scheduler, State, suite};
-use plimsoll_controlplane::User;
+use plimsoll_controlplane::{User, WorkDir};
 use serde_json::Value;
 
 use crate::failover::until_led;
@@ -27,8 +28,21 @@ fn without_plimsoll() -> bool {
 
 /// What `plimsoll explain pod` says with these arguments.
 async fn explain(cluster: &mut Cluster<'_>, arguments: &[&str]) -> anyhow::Result<Output> {
+    let program = Scheduler::Plimsoll.program(cluster.control_plane())?;
+    explain_through(&program, cluster, arguments).await
+}
+
+/// The same, called by the name by which kubectl finds it.
+async fn as_kubectl_plugin(cluster: &mut Cluster<'_>, arguments: &[&str]) -> anyhow::Result<Output> {
+    let folder = WorkDir::new("kubectl-plugin")?;
+    let link = folder.path().join("kubectl-plimsoll");
+    let program = std::fs::canonicalize(Scheduler::Plimsoll.program(cluster.control_plane())?)?;
+    std::os::unix::fs::symlink(program, &link)?;
+    explain_through(&link, cluster, arguments).await
+}
+
+async fn explain_through(program: &Path, cluster: &mut Cluster<'_>, arguments: &[&str]) -> anyhow::Result<Output> {
     let control_plane = cluster.control_plane();
-    let program = Scheduler::Plimsoll.program(control_plane)?;
     let kubeconfig = control_plane.server().kubeconfig(&User::admin())?;
     let mut command = tokio::process::Command::new(program);
     command.args(["explain", "pod", "--kubeconfig"]).arg(kubeconfig);
@@ -143,6 +157,12 @@ fn the_table_is_readable_and_an_unknown_pod_has_an_exit_code_of_its_own() -> any
         ] {
             ensure!(table.contains(expected), "{expected:?} is not in\n{table}");
         }
+        // As kubectl calls its plugins.
+        let plugin = as_kubectl_plugin(cluster, &ask("large")).await?;
+        assert_eq!(plugin.status.code(), Some(0));
+        let told = String::from_utf8(plugin.stdout)?;
+        let first = |text: &str| text.lines().next().map(str::to_owned);
+        assert_eq!(first(&told), first(&table));
         let output = explain(cluster, &ask("nobody")).await?;
         assert_eq!(output.status.code(), Some(1));
         // The certificate is the scheduler's own work, and is looked at unless one says otherwise.
