@@ -13,6 +13,7 @@ PROFILE := release-lite
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # The suite is told where it is: building it from within a test would compile half of it anew, for cargo's own variables.
 BINARY := $(TARGET)/$(PROFILE)/plimsoll
+ASKED := $(TARGET)/asked-of-the-api-server
 ORACLE := $(TARGET)/$(PROFILE)/oracle
 # How many random cases `make oracle` compares with kube-scheduler's own plugins, of which seed, how many processes at a time.
 CASES ?= 20000
@@ -60,9 +61,13 @@ release: ## Build the plimsoll binary as released
 test: controlplane upstream helm jaeger prometheus binary oracle-binary ## Run all tests, the real control plane's suite included
 	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_ORACLE="$(abspath $(ORACLE))" cargo test --workspace --no-fail-fast
 
+# What replicas ask the API server for is noted, so that no permission stays that none needs.
 .PHONY: cluster
 cluster: controlplane binary ## Run the suite on a real control plane alone, with its output
-	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --test suite -- --nocapture --test-threads=1
+	rm -f "$(abspath $(ASKED))"
+	PLIMSOLL_ASKED="$(abspath $(ASKED))" PLIMSOLL_BIN="$(abspath $(BINARY))" \
+		cargo test --workspace --test suite -- --nocapture --test-threads=1
+	cargo run --package plimsoll-cluster --bin unused-permissions -- "$(abspath $(ASKED))"
 
 .PHONY: cluster-peer
 cluster-peer: controlplane ## Run the same suite on kube-scheduler itself: what it expects is what the original does
@@ -161,8 +166,8 @@ upstream: ## Build the program that asks kube-scheduler's own plugins into a cac
 	else echo "no Go toolchain: the tests decide what to do without kube-scheduler's plugins" >&2; fi
 
 .PHONY: helm
-helm: ## Build Helm, and fetch what others define, into a cache outside the tree (once per machine)
-	@if command -v go >/dev/null; then tests/chart/helm/build.sh && tests/chart/crds/find.sh; \
+helm: ## Build Helm and kustomize, and fetch what others define, into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/chart/helm/build.sh && tests/chart/kustomize/build.sh && tests/chart/crds/find.sh; \
 	else echo "no Go toolchain: the tests decide what to do without Helm" >&2; fi
 
 .PHONY: jaeger

@@ -1,20 +1,37 @@
 {{/* The file of --config. */}}
 
-{{- define "plimsoll.clientConnection" -}}
-qps: {{ .Values.clientConnection.qps }}
-burst: {{ int .Values.clientConnection.burst }}
+{{/* The part that only a start can change. */}}
+{{- define "plimsoll.startedWith" -}}
+clientConnection:
+  qps: {{ .Values.clientConnection.qps }}
+  burst: {{ int .Values.clientConnection.burst }}
+enableProfiling: {{ .Values.enableProfiling }}
+{{- with .Values.tracing }}
+{{- if or .endpoint (not (kindIs "invalid" .samplingRatePerMillion)) }}
+tracing:
+  {{- with .endpoint }}
+  endpoint: {{ . | quote }}
+  {{- end }}
+  {{- if not (kindIs "invalid" .samplingRatePerMillion) }}
+  samplingRatePerMillion: {{ int .samplingRatePerMillion }}
+  {{- end }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "plimsoll.configuration" -}}
 apiVersion: plimsoll.dev/v1alpha1
 kind: SchedulerConfiguration
-clientConnection:
-  {{- include "plimsoll.clientConnection" . | nindent 2 }}
+{{ include "plimsoll.startedWith" . }}
 {{- if not (kindIs "invalid" .Values.percentageOfNodesToScore) }}
 percentageOfNodesToScore: {{ int .Values.percentageOfNodesToScore }}
 {{- end }}
 podInitialBackoffSeconds: {{ int64 .Values.podInitialBackoffSeconds }}
 podMaxBackoffSeconds: {{ int64 .Values.podMaxBackoffSeconds }}
+{{- with .Values.extenders }}
+extenders:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 profiles:
   {{- include "plimsoll.profiles" . | nindent 2 }}
 {{- end -}}

@@ -4,12 +4,13 @@
 //!  values.yaml ── ValuesPage ──► the table in the chart's README.md, the descriptions in values.schema.json
 //!      │
 //!    Helm ──► Rendered ──► golden files; the configuration and the flags as the program reads them
-//!      └────► a real API server ──► Installed ──► replicas as its Deployment, ConfigMap and ServiceAccount say
+//!      └────► a real API server ──► Installed
+//!                    └──► pods ──► Kubelet ──► processes, as the pods say
 //! ```
 
 mod helm;
 mod installed;
-mod mount;
+mod kubelet;
 mod reference;
 mod rendered;
 mod values_page;
@@ -17,8 +18,8 @@ mod values_page;
 use std::path::{Path, PathBuf};
 
 pub use helm::{Availability, Helm};
-pub use installed::{Installed, Replica};
-pub use mount::Mount;
+pub use installed::Installed;
+pub use kubelet::{Ended, Host, Image, Kubelet, Replica, possible};
 pub use reference::{described_schema, readme_with_table};
 pub use rendered::Rendered;
 pub use values_page::{Entry, ValuesPage};

@@ -9,7 +9,9 @@ use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::{Node, Pod};
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use plimsoll_controlplane::{BindRequest, ControlPlane, ControllerManager, FakeKubelet, PodRequest, User};
+use plimsoll_controlplane::{
+    AccessRequest, BindRequest, ControlPlane, ControllerManager, FakeKubelet, PodRequest, User,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -21,6 +23,7 @@ use crate::explain::PodFacts;
 use crate::fixtures::{NodeFixture, PodFixture};
 use crate::history::History;
 use crate::invariants::{self, Evidence, Verdict};
+use crate::permissions::{self, Permissions};
 use crate::replica::{ConfigFile, Election, Replica, Scheduler};
 use crate::write_gate::WriteGate;
 
@@ -43,6 +46,7 @@ pub struct Cluster<'a> {
     first_replica: usize,
     binds_before: usize,
     pod_requests_before: usize,
+    access_requests_before: usize,
 }
 
 impl<'a> Cluster<'a> {
@@ -56,6 +60,7 @@ impl<'a> Cluster<'a> {
         let history = History::start(control_plane.etcd(), control_plane.etcd().revision().await?).await?;
         let binds_before = control_plane.bind_requests()?.len();
         let pod_requests_before = control_plane.pod_requests()?.len();
+        let access_requests_before = control_plane.access_requests()?.len();
         let body = serde_json::from_value(serde_json::json!({ "metadata": { "name": namespace } }))?;
         let namespaces: Api<k8s_openapi::api::core::v1::Namespace> = Api::all(client.clone());
         namespaces.create(&PostParams::default(), &body).await?;
@@ -71,6 +76,7 @@ impl<'a> Cluster<'a> {
             first_replica,
             binds_before,
             pod_requests_before,
+            access_requests_before,
         })
     }
 
@@ -319,6 +325,14 @@ impl<'a> Cluster<'a> {
         Ok(requests)
     }
 
+    /// What schedulers and service accounts asked for in this test.
+    pub fn access_requests(&self) -> anyhow::Result<Vec<AccessRequest>> {
+        Ok(self
+            .control_plane
+            .access_requests()?
+            .split_off(self.access_requests_before))
+    }
+
     /// Waits until the audit log tells of the Binding that bound the pod, and returns it. The log is written a moment
     /// after etcd.
     pub async fn bind_of(&self, name: &str) -> anyhow::Result<BindRequest> {
@@ -357,7 +371,19 @@ impl<'a> Cluster<'a> {
             })
         })?;
         verdict.violations.extend(self.found_by_audits().await?);
+        verdict.violations.extend(self.asked_without_a_rule()?);
         Ok(verdict)
+    }
+
+    /// What replicas of ours asked for in this test that the role which comes with them does not cover: here they run with
+    /// kube-scheduler's, which is wider.
+    fn asked_without_a_rule(&self) -> anyhow::Result<Vec<String>> {
+        let mut requests = self.access_requests()?;
+        requests.retain(|request| self.programs.get(&request.group) == Some(&Scheduler::Plimsoll));
+        permissions::note(&requests)?;
+        let missing = Permissions::of_tests()?.missing(&requests);
+        let words = |asked: String| format!("{asked} is asked for without a rule in deploy/plimsoll.yaml");
+        Ok(missing.into_iter().map(words).collect())
     }
 
     /// Waits until the audit log has a Binding for every pod that was bound, or for two seconds: a Binding whose client

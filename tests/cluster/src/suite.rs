@@ -14,12 +14,15 @@ use crate::cluster::Cluster;
 /// Serialises the tests of a binary: there is one cluster, and one scheduler's work at a time can be judged.
 static SHARED: Mutex<Shared> = Mutex::new(Shared {
     control_plane: None,
+    accounts: false,
     replicas: 0,
     tests: 0,
 });
 
 struct Shared {
     control_plane: Option<ControlPlane>,
+    /// Whether it gives pods service accounts.
+    accounts: bool,
     /// Scheduler identities used up.
     replicas: usize,
     tests: usize,
@@ -39,22 +42,42 @@ pub fn run<F>(test: F) -> anyhow::Result<()>
 where
     F: AsyncFnOnce(&mut Cluster<'_>) -> anyhow::Result<()>,
 {
+    run_where(false, test)
+}
+
+/// The same with an API server that gives each pod its service account, as clusters do: a pod can be created only where
+/// controllers have made one.
+pub fn run_with_service_accounts<F>(test: F) -> anyhow::Result<()>
+where
+    F: AsyncFnOnce(&mut Cluster<'_>) -> anyhow::Result<()>,
+{
+    run_where(true, test)
+}
+
+fn run_where<F>(accounts: bool, test: F) -> anyhow::Result<()>
+where
+    F: AsyncFnOnce(&mut Cluster<'_>) -> anyhow::Result<()>,
+{
     let mut shared = lock();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()?;
     runtime.block_on(Box::pin(async {
-        if shared.control_plane.is_none() {
-            let Some(started) = Box::pin(start(Storage::Json)).await? else {
+        if shared.control_plane.is_none() || shared.accounts != accounts {
+            shared.control_plane = None;
+            shared.replicas = 0;
+            let Some(started) = Box::pin(start(Storage::Json, accounts)).await? else {
                 return Ok(());
             };
             shared.control_plane = Some(started);
+            shared.accounts = accounts;
         }
         let Shared {
             control_plane,
             replicas,
             tests,
+            accounts: _,
         } = &mut *shared;
         let control_plane = control_plane.as_mut().context("the control plane was just started")?;
         if control_plane.server().process().is_none() {
@@ -95,7 +118,7 @@ where
         .enable_all()
         .build()?;
     runtime.block_on(Box::pin(async {
-        match Box::pin(start(storage)).await? {
+        match Box::pin(start(storage, false)).await? {
             Some(control_plane) => Box::pin(test(control_plane)).await,
             None => Ok(()),
         }
@@ -121,16 +144,18 @@ where
     Ok(())
 }
 
-async fn start(storage: Storage) -> anyhow::Result<Option<ControlPlane>> {
+async fn start(storage: Storage, accounts: bool) -> anyhow::Result<Option<ControlPlane>> {
     static SKIPPED: AtomicUsize = AtomicUsize::new(0);
     match Availability::find()? {
-        Availability::Ready(programs) => Ok(Some(
-            ControlPlane::builder(programs)
-                .storage(storage)
-                .name("cluster")
-                .start()
-                .await?,
-        )),
+        Availability::Ready(programs) => {
+            let builder = ControlPlane::builder(programs).storage(storage).name("cluster");
+            let builder = if accounts {
+                builder.with_service_accounts()
+            } else {
+                builder
+            };
+            Ok(Some(builder.start().await?))
+        }
         Availability::Skip(reason) => {
             if SKIPPED.fetch_add(1, Ordering::Relaxed) == 0 {
                 let line = "*".repeat(100);

@@ -9,14 +9,18 @@ use serde::Deserialize;
 
 use crate::user::User;
 
+mod access;
 mod trail;
 
+pub use access::AccessRequest;
+pub(crate) use access::all_access_requests;
 pub use trail::{Answered, Asked, AuditTrail, Request};
 
 /// What the audit logs hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audited {
-    /// What is done to pods, with the body, once it is answered: for [`bind_requests`] and [`pod_requests`].
+    /// What is done to pods, with the body, once it is answered: for [`bind_requests`] and [`pod_requests`]. Of schedulers
+    /// and service accounts every request besides, without its body: for [`AccessRequest`].
     Answers,
     /// The same and what schedulers do to leases, each with the answer, and before that its arrival: for [`AuditTrail`],
     /// which so misses nothing when an API server is killed.
@@ -32,6 +36,8 @@ const ANSWERS: &str = r#"{
     { "level": "Request", "verbs": ["create"], "resources": [{ "group": "", "resources": ["pods/binding", "bindings", "pods/eviction"] }] },
     { "level": "Request", "verbs": ["delete"], "resources": [{ "group": "", "resources": ["pods"] }] },
     { "level": "Request", "verbs": ["patch"], "resources": [{ "group": "", "resources": ["pods/status"] }] },
+    { "level": "Metadata", "users": ["system:kube-scheduler"] },
+    { "level": "Metadata", "userGroups": ["system:serviceaccounts"] },
     { "level": "None" }
   ]
 }"#;
@@ -148,12 +154,12 @@ impl PodRequest {
 /// Reads the Bindings from one audit log in JSON lines, in the order of the answers. A last line that is still being
 /// written is left out.
 pub fn bind_requests(log: &str) -> anyhow::Result<Vec<BindRequest>> {
-    decode(log, binding)
+    decode(log, |line| line.contains("binding"), binding)
 }
 
 /// Reads the other writes to pods from one audit log, as [`bind_requests`] does the Bindings.
 pub fn pod_requests(log: &str) -> anyhow::Result<Vec<PodRequest>> {
-    decode(log, pod_write)
+    decode(log, is_pod_write, pod_write)
 }
 
 pub(crate) fn all_bind_requests(dir: &Path) -> anyhow::Result<Vec<BindRequest>> {
@@ -199,12 +205,20 @@ fn log_files(dir: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What `read` makes of each complete line.
-fn decode<T>(log: &str, read: fn(AuditEvent) -> Option<T>) -> anyhow::Result<Vec<T>> {
+/// Whether a line may tell of a write to a pod; those that only look are many more.
+fn is_pod_write(line: &str) -> bool {
+    [r#""verb":"create""#, r#""verb":"delete""#, r#""verb":"patch""#]
+        .iter()
+        .any(|verb| line.contains(verb))
+}
+
+/// What `read` makes of each complete line that may be of interest.
+fn decode<T>(log: &str, may_be: fn(&str) -> bool, read: fn(AuditEvent) -> Option<T>) -> anyhow::Result<Vec<T>> {
     let complete = log.rfind('\n').map_or("", |end| &log[..end]);
     let event = |line| serde_json::from_str(line).with_context(|| format!("an audit line reads {line}"));
     let events = complete
         .lines()
+        .filter(|line| may_be(line))
         .map(event)
         .collect::<anyhow::Result<Vec<AuditEvent>>>()?;
     let answered = events.into_iter().filter(|event| event.stage != ARRIVED);
@@ -238,10 +252,14 @@ fn binding(event: AuditEvent) -> Option<BindRequest> {
 fn pod_write(event: AuditEvent) -> Option<PodRequest> {
     let group = event.group();
     let object = event.object_ref?;
-    let write = match (object.resource.as_str(), object.subresource.as_str()) {
-        ("pods", "") => PodWrite::Delete,
-        ("pods", "eviction") => PodWrite::Evict,
-        ("pods", "status") => PodWrite::Status,
+    let write = match (
+        event.verb.as_str(),
+        object.resource.as_str(),
+        object.subresource.as_str(),
+    ) {
+        ("delete", "pods", "") => PodWrite::Delete,
+        ("create", "pods", "eviction") => PodWrite::Evict,
+        ("patch", "pods", "status") => PodWrite::Status,
         _ => return None,
     };
     let body = event.request_object.unwrap_or_default();
@@ -269,6 +287,10 @@ struct AuditEvent {
     audit_id: String,
     #[serde(default)]
     stage: String,
+    #[serde(default)]
+    verb: String,
+    #[serde(default, rename = "requestURI")]
+    uri: String,
     user: AuditUser,
     #[serde(default)]
     user_agent: String,
@@ -292,11 +314,15 @@ impl AuditEvent {
 #[derive(Deserialize)]
 struct AuditUser {
     #[serde(default)]
+    username: String,
+    #[serde(default)]
     groups: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct ObjectRef {
+    #[serde(default, rename = "apiGroup")]
+    api_group: String,
     #[serde(default)]
     resource: String,
     #[serde(default)]
@@ -405,6 +431,7 @@ mod tests {
     fn a_deletion_and_an_eviction_tell_which_pod_they_mean() {
         let deletion = LINE
             .replace("/binding", "")
+            .replace(r#""verb":"create""#, r#""verb":"delete""#)
             .replace(r#","subresource":"binding""#, "")
             .replace(
                 r#"{"kind":"Binding","apiVersion":"v1","metadata":{"name":"p","namespace":"n","uid":"u"},"target":{"kind":"Node","name":"node-7"}}"#,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use kube::config::Kubeconfig;
 
-use crate::audit::{self, AuditTrail, Audited, BindRequest, PodRequest};
+use crate::audit::{self, AccessRequest, AuditTrail, Audited, BindRequest, PodRequest};
 use crate::availability::Programs;
 use crate::certificates::{self, Authority};
 use crate::controller_manager::ControllerManager;
@@ -33,6 +33,7 @@ pub struct Builder {
     name: String,
     servers: usize,
     audited: Audited,
+    accounts: bool,
 }
 
 /// A running control plane. Dropping it ends it.
@@ -44,8 +45,15 @@ pub struct ControlPlane {
     etcd: Etcd,
     authority: Authority,
     programs: Programs,
-    storage: Storage,
+    settings: Settings,
     dir: WorkDir,
+}
+
+/// What all API servers of a control plane have in common.
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    storage: Storage,
+    accounts: bool,
 }
 
 impl Builder {
@@ -77,6 +85,14 @@ impl Builder {
         self
     }
 
+    /// Gives each pod its service account and that account's token, as a cluster does. It takes controllers that make
+    /// accounts, without which no pod can be created: [`ControlPlane::start_controllers`].
+    #[must_use]
+    pub fn with_service_accounts(mut self) -> Self {
+        self.accounts = true;
+        self
+    }
+
     /// Starts etcd and the API servers and waits until all are ready: about five seconds.
     pub async fn start(self) -> anyhow::Result<ControlPlane> {
         // More than one TLS provider is compiled into a test; say which, once. A second call changes nothing.
@@ -87,12 +103,16 @@ impl Builder {
         std::fs::write(dir.path().join("tokens.csv"), User::token_file())?;
         std::fs::write(dir.path().join("audit-policy.json"), self.audited.policy())?;
         let etcd = Etcd::start(&self.programs, dir.path()).await?;
+        let settings = Settings {
+            storage: self.storage,
+            accounts: self.accounts,
+        };
         let mut server = ApiServer::new("kube-apiserver", dir.path())?;
-        server.start(&self.programs, &etcd, self.storage).await?;
+        server.start(&self.programs, &etcd, settings).await?;
         let mut others = Vec::new();
         for number in 2..=self.servers {
             let mut other = ApiServer::new(&format!("kube-apiserver-{number}"), dir.path())?;
-            other.start(&self.programs, &etcd, self.storage).await?;
+            other.start(&self.programs, &etcd, settings).await?;
             others.push(other);
         }
         Ok(ControlPlane {
@@ -101,7 +121,7 @@ impl Builder {
             etcd,
             authority,
             programs: self.programs,
-            storage: self.storage,
+            settings,
             dir,
         })
     }
@@ -116,6 +136,7 @@ impl ControlPlane {
             name: "controlplane".to_owned(),
             servers: 1,
             audited: Audited::Answers,
+            accounts: false,
         }
     }
 
@@ -141,7 +162,7 @@ impl ControlPlane {
             None => &mut self.server,
             Some(other) => self.others.get_mut(other).context("no such API server")?,
         };
-        server.start(&self.programs, &self.etcd, self.storage).await
+        server.start(&self.programs, &self.etcd, self.settings).await
     }
 
     fn server_at(&mut self, place: usize) -> anyhow::Result<&mut ApiServer> {
@@ -198,14 +219,14 @@ impl ControlPlane {
 
     /// Starts the API server again, on the port it had, and waits until it is ready.
     pub async fn start_server(&mut self) -> anyhow::Result<()> {
-        self.server.start(&self.programs, &self.etcd, self.storage).await
+        self.server.start(&self.programs, &self.etcd, self.settings).await
     }
 
     /// Starts another API server over the same etcd, for as long as the value lives: changes made through it while the
     /// first one is stopped are what a partitioned client misses.
     pub async fn second_server(&self) -> anyhow::Result<ApiServer> {
         let mut server = ApiServer::new("kube-apiserver-other", self.dir.path())?;
-        server.start(&self.programs, &self.etcd, self.storage).await?;
+        server.start(&self.programs, &self.etcd, self.settings).await?;
         Ok(server)
     }
 
@@ -225,6 +246,11 @@ impl ControlPlane {
     /// their answers.
     pub fn pod_requests(&self) -> anyhow::Result<Vec<PodRequest>> {
         audit::all_pod_requests(self.dir.path())
+    }
+
+    /// Every request of schedulers and service accounts so far, of every API server; see [`AccessRequest`].
+    pub fn access_requests(&self) -> anyhow::Result<Vec<AccessRequest>> {
+        audit::all_access_requests(self.dir.path())
     }
 
     /// A reader of the audit logs for long runs; see [`Audited::Arrivals`].
@@ -287,19 +313,25 @@ impl ApiServer {
         self.process.take().map_or(Ok(()), |mut process| process.kill())
     }
 
-    async fn start(&mut self, programs: &Programs, etcd: &Etcd, storage: Storage) -> anyhow::Result<()> {
+    async fn start(&mut self, programs: &Programs, etcd: &Etcd, settings: Settings) -> anyhow::Result<()> {
         let program = programs.require("kube-apiserver")?;
         let log = self.dir.join(format!("{}.log", self.name));
-        let process = Process::spawn(&self.name, &program, &self.args(etcd, storage), &[], &log)?;
+        let process = Process::spawn(&self.name, &program, &self.args(etcd, settings), &[], &log)?;
         self.process = Some(process);
         self.ready().await
     }
 
-    fn args(&self, etcd: &Etcd, storage: Storage) -> Vec<String> {
+    fn args(&self, etcd: &Etcd, settings: Settings) -> Vec<String> {
         let file = |name: &str| self.dir.join(name).display().to_string();
-        let media = match storage {
+        let media = match settings.storage {
             Storage::Json => "application/json",
             Storage::Protobuf => "application/vnd.kubernetes.protobuf",
+        };
+        // Without kubelets and controllers nobody would make service account tokens or take the taints away.
+        let not_admitted = if settings.accounts {
+            "TaintNodesByCondition"
+        } else {
+            "ServiceAccount,TaintNodesByCondition"
         };
         vec![
             format!("--etcd-servers={}", etcd.url()),
@@ -322,8 +354,7 @@ impl ApiServer {
             format!("--token-auth-file={}", file("tokens.csv")),
             "--allow-privileged=true".to_owned(),
             "--endpoint-reconciler-type=none".to_owned(),
-            // Without kubelets and controllers nobody would make service account tokens or take the taints away.
-            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition".to_owned(),
+            format!("--disable-admission-plugins={not_admitted}"),
             format!("--audit-policy-file={}", file("audit-policy.json")),
             format!("--audit-log-path={}", file(&audit::file_name(&self.name))),
             "--audit-log-maxsize=0".to_owned(),

@@ -30,6 +30,9 @@ impl ControllerManager {
         let args = [
             format!("--kubeconfig={}", kubeconfig.display()),
             format!("--controllers={}", controllers.join(",")),
+            // For the controllers of service accounts: what they put beside each account, and sign its tokens with.
+            format!("--root-ca-file={}", dir.join("ca.crt").display()),
+            format!("--service-account-private-key-file={}", dir.join("sa.key").display()),
             "--leader-elect=false".to_owned(),
             "--use-service-account-credentials=false".to_owned(),
             "--kube-api-qps=5000".to_owned(),

@@ -28,7 +28,8 @@ mod user;
 mod written;
 
 pub use audit::{
-    Answered, Asked, AuditTrail, Audited, BindRequest, PodRequest, PodWrite, Request, bind_requests, pod_requests,
+    AccessRequest, Answered, Asked, AuditTrail, Audited, BindRequest, PodRequest, PodWrite, Request, bind_requests,
+    pod_requests,
 };
 pub use availability::{Availability, Programs};
 pub use certificates::{Authority, ServingCertificate};

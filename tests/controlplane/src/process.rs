@@ -110,6 +110,11 @@ impl Process {
         self.wait(limit).await
     }
 
+    /// SIGTERM, without waiting for what comes of it.
+    pub fn ask_to_end(&self) -> anyhow::Result<()> {
+        self.signal(Signal::TERM)
+    }
+
     /// Waits at most `limit` for the process to end by itself.
     pub async fn wait(&mut self, limit: Duration) -> anyhow::Result<Option<ExitStatus>> {
         let deadline = tokio::time::Instant::now() + limit;

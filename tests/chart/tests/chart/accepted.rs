@@ -15,12 +15,13 @@ use plimsoll_cluster::suite;
 use serde_json::{Value, json};
 
 use crate::helm;
+use crate::stage::Stage;
 
 /// How long the API server may take to serve a kind.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// The definitions of kinds of Prometheus Operator and cert-manager.
-fn definitions() -> anyhow::Result<Vec<CustomResourceDefinition>> {
+pub(crate) fn definitions() -> anyhow::Result<Vec<CustomResourceDefinition>> {
     let script = top().join("tests/chart/crds/find.sh");
     let folder = plimsoll_go_programs::build(&script)?.context("no Go toolchain")?;
     let mut definitions = Vec::new();
@@ -60,7 +61,9 @@ async fn try_all(client: &Client, name: &Path, objects: &[Value]) -> anyhow::Res
 #[test]
 fn the_api_server_takes_every_object_of_every_case_to_the_letter() -> anyhow::Result<()> {
     let Some(helm) = helm()? else { return Ok(()) };
-    suite::run(async |cluster| {
+    suite::run_with_service_accounts(async |cluster| {
+        // The pod of `helm test` has an account.
+        let Some(_stage) = Stage::set(cluster).await? else { return Ok(()) };
         let client = cluster.client().clone();
         // Where a case wants its Lease.
         let scheduling = serde_json::from_value(json!({ "metadata": { "name": "scheduling" } }))?;

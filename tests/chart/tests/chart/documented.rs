@@ -31,7 +31,7 @@ fn commands() -> anyhow::Result<Vec<Vec<String>>> {
 #[test]
 fn every_helm_command_of_the_page_works_in_the_order_of_the_page() -> anyhow::Result<()> {
     let Some(helm) = helm()? else { return Ok(()) };
-    suite::run(async |cluster| {
+    suite::run_with_service_accounts(async |cluster| {
         let helm = of_cluster(helm, cluster)?;
         // As of a kube-scheduler that stands for election.
         let leases: Api<Lease> = Api::namespaced(cluster.client().clone(), "kube-system");

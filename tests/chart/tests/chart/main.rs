@@ -6,10 +6,14 @@ mod comeback;
 mod documented;
 mod golden;
 mod metrics;
+mod monitored;
+mod overlays;
+mod permissions;
 mod reference;
 mod refused;
 mod release;
 mod replicas;
+mod stage;
 
 use std::sync::Once;
 

@@ -30,8 +30,16 @@ fn values_of_a_wrong_type_or_name_are_refused_with_their_path() -> anyhow::Resul
         ("replicaCount=many", "at '/replicaCount': got string, want integer"),
         ("replicas=3", "additional properties 'replicas' not allowed"),
         (
-            "extenders[0].urlPrefix=x",
-            "additional properties 'extenders' not allowed",
+            "extenders[0].urlPrefix=http://x,extenders[0].filter=f",
+            "at '/extenders/0': additional properties 'filter' not allowed",
+        ),
+        (
+            "tracing.samplingRatePerMillion=2000000",
+            "at '/tracing/samplingRatePerMillion': maximum: got",
+        ),
+        (
+            "temporaryFolder.sizeLimit=much",
+            "at '/temporaryFolder/sizeLimit': 'much' does not match pattern",
         ),
         (
             "mode=third",

@@ -81,7 +81,7 @@ const OURS: &str = "app.kubernetes.io/instance=plimsoll";
 #[test]
 fn a_release_is_installed_upgraded_rolled_back_and_leaves_nothing() -> anyhow::Result<()> {
     let Some(helm) = helm()? else { return Ok(()) };
-    suite::run(async |cluster| {
+    suite::run_with_service_accounts(async |cluster| {
         let helm = of_cluster(helm, cluster)?;
         let client = cluster.client().clone();
         let namespace = "chart-release";
@@ -146,7 +146,7 @@ fn allowed(helm: &Helm, release: &str, more: &[&str]) -> anyhow::Result<String> 
 #[test]
 fn a_replacement_is_refused_where_kube_scheduler_holds_no_lease() -> anyhow::Result<()> {
     let Some(helm) = helm()? else { return Ok(()) };
-    suite::run(async |cluster| {
+    suite::run_with_service_accounts(async |cluster| {
         let helm = of_cluster(helm, cluster)?;
         let replacement = "--set=mode=replacement";
         let refusal = "nobody ever held the Lease kube-system/kube-scheduler here";
@@ -176,7 +176,7 @@ fn a_replacement_is_refused_where_kube_scheduler_holds_no_lease() -> anyhow::Res
 #[test]
 fn replicas_for_the_same_pods_are_refused_unless_they_share_the_lease() -> anyhow::Result<()> {
     let Some(helm) = helm()? else { return Ok(()) };
-    suite::run(async |cluster| {
+    suite::run_with_service_accounts(async |cluster| {
         let helm = of_cluster(helm, cluster)?;
         with_chart(&helm, "install", "plimsoll", "default", &[])?;
         let own_lease = "--set=leaderElection.resourceName=own";
@@ -205,7 +205,7 @@ fn replicas_for_the_same_pods_are_refused_unless_they_share_the_lease() -> anyho
 #[test]
 fn guards_look_into_a_config_map_that_exists() -> anyhow::Result<()> {
     let Some(helm) = helm()? else { return Ok(()) };
-    suite::run(async |cluster| {
+    suite::run_with_service_accounts(async |cluster| {
         let helm = of_cluster(helm, cluster)?;
         let maps: Api<ConfigMap> = Api::namespaced(cluster.client().clone(), "default");
         let create = async |name: &str, file: &str| -> anyhow::Result<()> {

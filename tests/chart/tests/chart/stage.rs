@@ -1,0 +1,135 @@
+//! A cluster in which a release can run: the controllers that make its pods, and kubelets that start them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Api;
+use plimsoll_chart::{Ended, Host, Kubelet, Replica, possible};
+use plimsoll_cluster::{Cluster, Scheduler, suite};
+use plimsoll_controlplane::{ControlPlane, ControllerManager, User};
+use serde_json::{Value, json};
+
+/// How long anything may take that needs no time by itself, on a machine that does much else.
+pub(crate) const LIMIT: Duration = Duration::from_mins(2);
+
+/// The image that the chart and the manifests name.
+const IMAGE: &str = concat!("plimsoll:", env!("CARGO_PKG_VERSION"));
+
+/// What makes pods of a Deployment and gives them accounts, what keeps budgets, binds claims and takes away what nobody owns.
+const CONTROLLERS: [&str; 10] = [
+    "deployment-controller",
+    "replicaset-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "root-ca-certificate-publisher-controller",
+    "disruption-controller",
+    "garbage-collector-controller",
+    "persistentvolume-binder-controller",
+    "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller",
+];
+
+/// kube-scheduler's credentials as kubeadm writes them: what belongs to them is in the file.
+fn self_contained(control_plane: &ControlPlane) -> anyhow::Result<String> {
+    let kubeconfig = control_plane.server().kubeconfig(&User::scheduler(User::REPLICAS))?;
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(kubeconfig)?)?;
+    let cluster = config.pointer_mut("/clusters/0/cluster").and_then(Value::as_object_mut);
+    let cluster = cluster.context("no cluster")?;
+    let authority = cluster.remove("certificate-authority").context("no authority")?;
+    let authority = std::fs::read(authority.as_str().context("no path")?)?;
+    cluster.insert("certificate-authority-data".to_owned(), json!(ByteString(authority)));
+    Ok(config.to_string())
+}
+
+pub(crate) struct Stage {
+    pub(crate) kubelet: Kubelet,
+    _controllers: ControllerManager,
+}
+
+impl Stage {
+    /// `None` where kube-scheduler is under test, and on machines that let nobody make containers.
+    pub(crate) async fn set(cluster: &mut Cluster<'_>) -> anyhow::Result<Option<Self>> {
+        if Scheduler::under_test() != Scheduler::Plimsoll {
+            return Ok(None);
+        }
+        if let Err(reason) = possible() {
+            let reason = plimsoll_go_programs::skip("containers", reason)?;
+            suite::say(&format!("\n*** NO REPLICA OF A RELEASE IS STARTED: {reason}\n"));
+            return Ok(None);
+        }
+        let client = cluster.client().clone();
+        let namespace = cluster.namespace().to_owned();
+        let control_plane = cluster.control_plane();
+        let controllers = control_plane.start_controllers(&CONTROLLERS).await?;
+        let folder = control_plane.dir().path().join(&namespace);
+        std::fs::create_dir_all(&folder)?;
+        let credentials = folder.join("scheduler.conf");
+        std::fs::write(&credentials, self_contained(control_plane)?)?;
+        let host = Host {
+            folder,
+            api_server_port: control_plane.server().port(),
+            files: BTreeMap::from([(PathBuf::from("/etc/kubernetes/scheduler.conf"), credentials)]),
+        };
+        let program = Scheduler::Plimsoll.program(control_plane)?;
+        let kubelet = Kubelet::start(client.clone(), host, IMAGE, &program)?;
+        // Until then nobody can create a pod there.
+        for namespace in [namespace.as_str(), "kube-system"] {
+            let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
+            let deadline = tokio::time::Instant::now() + LIMIT;
+            while accounts.get_opt("default").await?.is_none() {
+                ensure!(
+                    tokio::time::Instant::now() < deadline,
+                    "no service account in {namespace}"
+                );
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+        Ok(Some(Self {
+            kubelet,
+            _controllers: controllers,
+        }))
+    }
+
+    /// Waits until so many replicas are ready, and no more run.
+    pub(crate) async fn ready(&self, count: usize) -> anyhow::Result<Vec<Replica>> {
+        let all_ready = |replicas: &[Replica]| {
+            let ready = replicas.len() == count && replicas.iter().all(|replica| replica.ready);
+            ready.then(|| replicas.to_vec())
+        };
+        self.kubelet
+            .until(&format!("{count} replicas are ready"), LIMIT, all_ready)
+            .await
+    }
+
+    /// Waits until none runs any more.
+    pub(crate) async fn all_gone(&self) -> anyhow::Result<()> {
+        let none = |replicas: &[Replica]| replicas.is_empty().then_some(());
+        self.kubelet.until("no replica runs", LIMIT, none).await
+    }
+
+    /// Nothing that anyone asked for so far was forbidden. To be asked before the rights are taken away.
+    pub(crate) fn nothing_forbidden(&self) -> anyhow::Result<()> {
+        let running = self
+            .kubelet
+            .replicas()
+            .into_iter()
+            .map(|replica| (replica.log(), replica.pod));
+        let ended = self.kubelet.ended().into_iter().map(|ended| (ended.log, ended.pod));
+        for (log, pod) in running.chain(ended) {
+            ensure!(!log.contains("forbidden"), "something is forbidden to {pod}:\n{log}");
+        }
+        Ok(())
+    }
+
+    /// Every process that was asked to end has ended well.
+    pub(crate) fn all_ended_well(&self) -> anyhow::Result<()> {
+        for Ended { pod, code, asked, log } in self.kubelet.ended() {
+            ensure!(!asked || code == Some(0), "{pod} ended with {code:?}:\n{log}");
+        }
+        Ok(())
+    }
+}
