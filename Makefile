@@ -31,6 +31,9 @@ EMBEDDED ?=
 HAND_OVER ?=
 # Where `make chaos` keeps its state and its reports; a folder of the seed unless set.
 DIR ?=
+# Where `make image` and `make sbom` put what they make.
+IMAGE ?= $(TARGET)/image
+SBOM ?= $(TARGET)/plimsoll.cdx.json
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
 SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
@@ -55,6 +58,15 @@ binary: ## Build the plimsoll binary, optimised but quick to link
 .PHONY: release
 release: ## Build the plimsoll binary as released
 	cargo build --package plimsoll --bin plimsoll --release
+
+.PHONY: image
+image: release ## Assemble the image's layers of the released program without a container engine, and run it in them (IMAGE=target/image)
+	deploy/image/assemble.sh "$(TARGET)/release/plimsoll" "$(IMAGE)"
+	deploy/image/run.sh "$(IMAGE)" --version
+
+.PHONY: sbom
+sbom: ## Write what the program is made of as CycloneDX (SBOM=target/plimsoll.cdx.json)
+	cargo run --quiet --package plimsoll-image --bin sbom -- "$(SBOM)"
 
 .PHONY: test
 test: controlplane upstream helm jaeger prometheus binary oracle-binary ## Run all tests, the real control plane's suite included
@@ -196,5 +208,7 @@ lint: ## Check formatting, lints, documentation and dependencies as CI does
 	cargo deny check bans licenses sources
 
 .PHONY: advisories
-advisories: ## Look the dependencies up in the advisory database (needs a network)
+advisories: ## Look the dependencies up in the advisory database, or say plainly that it cannot be reached
+	@cargo deny --version
+	@cargo deny fetch db || { echo "NOT CHECKED: the advisory database cannot be reached from here" >&2; exit 1; }
 	cargo deny check advisories
