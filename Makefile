@@ -68,8 +68,12 @@ image: release ## Assemble the image's layers of the released program without a 
 sbom: ## Write what the program is made of as CycloneDX (SBOM=target/plimsoll.cdx.json)
 	cargo run --quiet --package plimsoll-image --bin sbom -- "$(SBOM)"
 
+.PHONY: documents
+documents: controlplane helm kubectl binary ## Run the commands of the documentation on a real control plane, and check the rest of it
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --test documents -- --nocapture
+
 .PHONY: test
-test: controlplane upstream helm jaeger prometheus binary oracle-binary ## Run all tests, the real control plane's suite included
+test: controlplane upstream helm kubectl jaeger prometheus binary oracle-binary ## Run all tests, the real control plane's suite included
 	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_ORACLE="$(abspath $(ORACLE))" cargo test --workspace --no-fail-fast
 
 .PHONY: cluster
@@ -176,6 +180,11 @@ upstream: ## Build the program that asks kube-scheduler's own plugins into a cac
 helm: ## Build Helm, and fetch what others define, into a cache outside the tree (once per machine)
 	@if command -v go >/dev/null; then tests/chart/helm/build.sh && tests/chart/crds/find.sh; \
 	else echo "no Go toolchain: the tests decide what to do without Helm" >&2; fi
+
+.PHONY: kubectl
+kubectl: ## Build kubectl into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/documents/kubectl/build.sh; \
+	else echo "no Go toolchain: the tests decide what to do without kubectl" >&2; fi
 
 .PHONY: jaeger
 jaeger: ## Build Jaeger into a cache outside the tree (once per machine)

@@ -27,7 +27,7 @@ Exit status:
 
 Examples:
   plimsoll config check config.yaml
-  kubectl get configmap plimsoll -o jsonpath='{.data.config\\.yaml}' | plimsoll config check -
+  kubectl get configmap NAME -o jsonpath='{.data.config\\.yaml}' | plimsoll config check -
   plimsoll config convert policy.json --to plimsoll > config.yaml
   plimsoll config diff before.yaml after.yaml --output json
 
