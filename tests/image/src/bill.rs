@@ -1,4 +1,4 @@
-//! A bill of materials in the form of CycloneDX 1.6.
+//! A bill of materials in the form of `CycloneDX` 1.6.
 
 use serde_json::{Value, json};
 
