@@ -32,6 +32,9 @@ EMBEDDED ?=
 HAND_OVER ?=
 # Where `make chaos` keeps its state and its reports; a folder of the seed unless set.
 DIR ?=
+# Where `make image` and `make sbom` put what they make.
+IMAGE ?= $(TARGET)/image
+SBOM ?= $(TARGET)/plimsoll.cdx.json
 # Named one by one: `--package` instead of `--workspace` would compile everything again with other features.
 SIMULATIONS := $(basename $(notdir $(wildcard tests/simulation/tests/*.rs)))
 
@@ -57,8 +60,21 @@ binary: ## Build the plimsoll binary, optimised but quick to link
 release: ## Build the plimsoll binary as released
 	cargo build --package plimsoll --bin plimsoll --release
 
+.PHONY: image
+image: release ## Assemble the image's layers of the released program without a container engine, and run it in them (IMAGE=target/image)
+	deploy/image/assemble.sh "$(TARGET)/release/plimsoll" "$(IMAGE)"
+	deploy/image/run.sh "$(IMAGE)" --version
+
+.PHONY: sbom
+sbom: ## Write what the program is made of as CycloneDX (SBOM=target/plimsoll.cdx.json)
+	cargo run --quiet --package plimsoll-image --bin sbom -- "$(SBOM)"
+
+.PHONY: documents
+documents: controlplane helm kubectl binary ## Run the commands of the documentation on a real control plane, and check the rest of it
+	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo test --workspace --test documents -- --nocapture
+
 .PHONY: test
-test: controlplane upstream helm jaeger prometheus binary oracle-binary ## Run all tests, the real control plane's suite included
+test: controlplane upstream helm kubectl jaeger prometheus binary oracle-binary ## Run all tests, the real control plane's suite included
 	PLIMSOLL_BIN="$(abspath $(BINARY))" PLIMSOLL_ORACLE="$(abspath $(ORACLE))" cargo test --workspace --no-fail-fast
 
 # What replicas ask the API server for is noted, so that no permission stays that none needs.
@@ -170,6 +186,11 @@ helm: ## Build Helm and kustomize, and fetch what others define, into a cache ou
 	@if command -v go >/dev/null; then tests/chart/helm/build.sh && tests/chart/kustomize/build.sh && tests/chart/crds/find.sh; \
 	else echo "no Go toolchain: the tests decide what to do without Helm" >&2; fi
 
+.PHONY: kubectl
+kubectl: ## Build kubectl into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/documents/kubectl/build.sh; \
+	else echo "no Go toolchain: the tests decide what to do without kubectl" >&2; fi
+
 .PHONY: jaeger
 jaeger: ## Build Jaeger into a cache outside the tree (once per machine)
 	@if command -v go >/dev/null; then tests/observability/jaeger/build.sh; \
@@ -201,5 +222,7 @@ lint: ## Check formatting, lints, documentation and dependencies as CI does
 	cargo deny check bans licenses sources
 
 .PHONY: advisories
-advisories: ## Look the dependencies up in the advisory database (needs a network)
+advisories: ## Look the dependencies up in the advisory database, or say plainly that it cannot be reached
+	@cargo deny --version
+	@cargo deny fetch db || { echo "NOT CHECKED: the advisory database cannot be reached from here" >&2; exit 1; }
 	cargo deny check advisories

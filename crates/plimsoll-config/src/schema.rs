@@ -2,6 +2,7 @@
 
 mod args;
 mod core;
+mod words;
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,12 @@ pub fn schema(kind: ConfigKind) -> String {
     );
     put(&mut root, "$id", format!("https://plimsoll.dev/schema/{file}").into());
     put(&mut root, "title", format!("{name} ({version})").into());
-    put(&mut root, "$defs", definitions(kind));
+    words::describe(&mut root, "");
+    let mut definitions = definitions(kind);
+    for (name, definition) in definitions.as_object_mut().into_iter().flatten() {
+        words::describe(definition, name);
+    }
+    put(&mut root, "$defs", definitions);
     format!("{root:#}\n")
 }
 

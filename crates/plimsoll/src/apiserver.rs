@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
+use plimsoll::help::HELP_WIDTH;
 use plimsoll::logging::Logging;
 use plimsoll_apiserver::{ApiServer, Config, Tls};
 use tokio::net::TcpListener;
@@ -17,10 +18,25 @@ use crate::demo::unless_signalled;
 /// How often deleted pods whose grace has run out are taken away, as their kubelets would.
 const REAP: Duration = Duration::from_secs(1);
 
-/// Serves an embedded Kubernetes API server in memory. It is for tests and demos: it keeps nothing, checks no permissions
-/// and lets everyone in.
+/// How it ends, and how to use it.
+const AFTER_HELP: &str = "\
+Exit status:
+  0  ended by a signal
+  1  flags that cannot be followed, a port that is taken, a file that cannot be written
+
+Examples:
+  plimsoll apiserver --kubeconfig-out try.kubeconfig &
+  kubectl --kubeconfig try.kubeconfig apply -f examples/cluster/nodes.yaml
+  plimsoll --kubeconfig try.kubeconfig --secure-port 0
+      a cluster of two names and a scheduler; docs/getting-started.md goes on from there
+
+More: docs/embedded-api-server.md, what it answers and how it differs from kube-apiserver.";
+
+/// Serves an embedded Kubernetes API server in memory
+///
+/// It is for tests and demos: it keeps nothing, checks no permissions and lets everyone in. It serves until SIGTERM or SIGINT.
 #[derive(Debug, Parser)]
-#[command(name = "plimsoll apiserver", bin_name = "plimsoll apiserver")]
+#[command(name = "plimsoll apiserver", bin_name = "plimsoll apiserver", after_help = AFTER_HELP, term_width = HELP_WIDTH)]
 pub(crate) struct ApiServerFlags {
     /// Address to serve on. Anyone who can reach it may do anything
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]

@@ -13,15 +13,32 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use plimsoll::help::HELP_WIDTH;
 use plimsoll_config::{ConfigKind, FeatureGates};
 
 use self::input::Files;
 
+/// How it ends, and how to use it.
+const AFTER_HELP: &str = "\
+Exit status:
+  0  all is well, nothing differs
+  1  a file is not valid or cannot be started with, something differs, or a conversion left something out
+  2  the command line or a file cannot be read
+
+Examples:
+  plimsoll config check config.yaml
+  kubectl get configmap NAME -o jsonpath='{.data.config\\.yaml}' | plimsoll config check -
+  plimsoll config convert policy.json --to plimsoll > config.yaml
+  plimsoll config diff before.yaml after.yaml --output json
+
+More: docs/configuration.md, and docs/configuration-reference.md for every field.";
+
 /// Checks, converts and compares configuration files
 ///
-/// Exit codes: 0 when all is well and nothing differs; 1 when a file is not valid, something differs, or a conversion
-/// leaves something out; 2 when the command line or a file cannot be read.
+/// Files are of either kind, kubescheduler.config.k8s.io/v1 or plimsoll.dev/v1alpha1, or a Policy of Kubernetes 1.0 to 1.22.
+/// Nothing is run, and no API server is asked.
 #[derive(Debug, Parser)]
+#[command(after_help = AFTER_HELP, term_width = HELP_WIDTH, disable_help_subcommand = true)]
 pub(crate) struct ConfigFlags {
     #[command(subcommand)]
     command: Command,

@@ -20,13 +20,26 @@ use std::process::ExitCode;
 use clap::Parser;
 use clap::builder::FalseyValueParser;
 use futures::future::{Either, select};
+use plimsoll::help::HELP_WIDTH;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::show::Show;
 
-/// Shows three replicas at work on 200 nodes and 2,000 pods, the leader killed half-way. Needs nothing but this program.
+/// How it ends.
+const AFTER_HELP: &str = "\
+Exit status:
+  0  played, and all that is checked at its end holds
+  1  something does not hold, or it was interrupted
+
+Examples:
+  plimsoll demo --keep
+      plays for some twenty seconds and leaves the cluster running, with commands to look around";
+
+/// Shows three replicas at work on 200 nodes and 2,000 pods, the leader killed half-way
+///
+/// It needs nothing but this program: the API server is in memory, and nodes are names.
 #[derive(Debug, Parser)]
-#[command(name = "plimsoll demo", bin_name = "plimsoll demo")]
+#[command(name = "plimsoll demo", bin_name = "plimsoll demo", after_help = AFTER_HELP, term_width = HELP_WIDTH)]
 pub(crate) struct DemoFlags {
     /// Leave it all running at the end, and print how to look around
     #[arg(long, env = "KEEP", value_parser = FalseyValueParser::new())]

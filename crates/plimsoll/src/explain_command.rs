@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use plimsoll::help::HELP_WIDTH;
 use plimsoll_actors::explanation::{Explanation, PodState};
 use plimsoll_config::parse_go_duration;
 
@@ -18,11 +19,8 @@ use plimsoll_config::parse_go_duration;
 /// The leading scheduler is asked. Where it serves is read from the annotation plimsoll.dev/leader-address of the Lease that
 /// schedulers elect their leader by; --scheduler names another place to ask. A replica that does not lead answers with the
 /// leader's address, which is followed.
-///
-/// Exit codes: 0 when the pod is explained; 1 when there is no such pod; 2 when the command line cannot be read, or nobody
-/// can be asked.
 #[derive(Debug, Parser)]
-#[command(after_help = RIGHTS)]
+#[command(after_help = RIGHTS, term_width = HELP_WIDTH, disable_help_subcommand = true)]
 pub(crate) struct ExplainFlags {
     #[command(subcommand)]
     command: Command,
@@ -30,20 +28,31 @@ pub(crate) struct ExplainFlags {
 
 /// What a user needs, and how to get through.
 const RIGHTS: &str = "\
-Installed as kubectl-plimsoll (a link to plimsoll) on the PATH, the same works as `kubectl plimsoll explain pod NAME`.
+Credentials:
+  They are those of the kubeconfig: --kubeconfig, else KUBECONFIG, else ~/.kube/config, else the service
+  account of the pod that the command runs in. They go to the scheduler as they go to the API server: a
+  bearer token in a header, a client certificate in the handshake. The user must be allowed to `get` the
+  nonResourceURL /debug/explain, and, unless --scheduler is given, to `get` the Lease.
 
-Credentials are those of the kubeconfig: --kubeconfig, else KUBECONFIG, else ~/.kube/config, else the service account of the
-pod that the command runs in. They go to the scheduler as they go to the API server: a bearer token in a header, a client
-certificate in the handshake. The user must be allowed to `get` the nonResourceURL /debug/explain, and, unless --scheduler is
-given, to `get` the Lease.
+  The scheduler's serving certificate is verified against --certificate-authority, else against the
+  certificate authority of the cluster in the kubeconfig. A scheduler that was not given a certificate
+  makes one that nobody has signed: then --insecure-skip-tls-verify is needed, which hands a bearer token
+  to whoever answers.
 
-The scheduler's serving certificate is verified against --certificate-authority, else against the certificate authority of
-the cluster in the kubeconfig. A scheduler that was not given a certificate makes one that nobody has signed: then
---insecure-skip-tls-verify is needed, which hands a bearer token to whoever answers.
+Exit status:
+  0  the pod is explained
+  1  there is no such pod
+  2  the command line cannot be read, or nobody can be asked
 
-From outside of the cluster's network:
+Examples:
+  kubectl plimsoll explain pod web -n shop
+      with a link to plimsoll on the PATH that is called kubectl-plimsoll
+  plimsoll explain pod shop/web --output json
   kubectl -n kube-system port-forward pod/LEADER 10259 &
-  kubectl plimsoll explain pod NAME --scheduler https://127.0.0.1:10259 --insecure-skip-tls-verify";
+  plimsoll explain pod shop/web --scheduler https://127.0.0.1:10259 --insecure-skip-tls-verify
+      from outside of the cluster's network
+
+More: docs/explain.md.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

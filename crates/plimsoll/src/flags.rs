@@ -32,6 +32,7 @@ use self::serving::ServingFlags;
 use self::tls::TlsFlags;
 use self::versions::VersionFlags;
 use crate::Options;
+use crate::help::{self, HELP_WIDTH};
 use crate::version;
 
 /// What a command line asks for.
@@ -84,13 +85,13 @@ fn quoted(arguments: &[String]) -> String {
     quoted.join(" ")
 }
 
-/// Places pods on nodes, as kube-scheduler does.
+/// Places the pods of a Kubernetes cluster on its nodes, in kube-scheduler's place or beside it
 #[derive(Debug, Parser)]
 #[command(
     disable_version_flag = true,
     disable_help_subcommand = true,
     args_override_self = true,
-    after_help = "Other programs in this binary: `plimsoll explain`, `plimsoll config`, `plimsoll demo` and `plimsoll apiserver`; each explains itself with --help."
+    term_width = HELP_WIDTH
 )]
 struct Flags {
     /// The path to the configuration file; changes of it are taken over while running
@@ -102,10 +103,10 @@ struct Flags {
     #[command(flatten)]
     policy: PolicyFlags,
     /// DEPRECATED: path to the kubeconfig file with authorization and API server location information; without effect beside --config
-    #[arg(long, value_name = "FILE", default_value = "")]
+    #[arg(long, help_heading = "API server", value_name = "FILE", default_value = "")]
     kubeconfig: String,
     /// The address of the API server (overrides any value in kubeconfig)
-    #[arg(long, value_name = "URL", default_value = "")]
+    #[arg(long, help_heading = "API server", value_name = "URL", default_value = "")]
     master: String,
 
     #[command(flatten)]
@@ -122,26 +123,37 @@ struct Flags {
     authorization: AuthorizationFlags,
 
     /// DEPRECATED: requests per second to the API server, zero or less for no limit; without effect beside --config
-    #[arg(long, value_name = "QPS", default_value_t = 50.0, allow_negative_numbers = true)]
+    #[arg(
+        long,
+        help_heading = "API server",
+        value_name = "QPS",
+        default_value_t = 50.0,
+        allow_negative_numbers = true
+    )]
     kube_api_qps: f32,
     /// DEPRECATED: requests to the API server that may exceed the rate at once; without effect beside --config
-    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    #[arg(long, help_heading = "API server", value_name = "COUNT", default_value_t = 100)]
     kube_api_burst: u32,
     /// Bindings per second, as Kubernetes 1.0 limited them (to 15); no limit unless set
-    #[arg(long, value_name = "QPS")]
+    #[arg(long, help_heading = "API server", value_name = "QPS")]
     bind_pods_qps: Option<f32>,
     /// Bindings that may exceed that rate at once
-    #[arg(long, value_name = "COUNT", default_value_t = DEFAULT_BIND_PODS_BURST)]
+    #[arg(long, help_heading = "API server", value_name = "COUNT", default_value_t = DEFAULT_BIND_PODS_BURST)]
     bind_pods_burst: u32,
     /// DEPRECATED: content type of requests; accepted without meaning: JSON is spoken
-    #[arg(long, value_name = "TYPE", default_value = "application/vnd.kubernetes.protobuf")]
+    #[arg(
+        long,
+        help_heading = "API server",
+        value_name = "TYPE",
+        default_value = "application/vnd.kubernetes.protobuf"
+    )]
     kube_api_content_type: String,
     /// DEPRECATED: the configuration's enableProfiling; without effect beside --config
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
+    #[arg(long, help_heading = "Other", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
           default_missing_value = "true", action = ArgAction::Set, value_parser = parse_go_bool)]
     profiling: bool,
     /// DEPRECATED: the configuration's enableContentionProfiling; accepted without meaning
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
+    #[arg(long, help_heading = "Other", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_value = "true",
           default_missing_value = "true", action = ArgAction::Set, value_parser = parse_go_bool)]
     contention_profiling: bool,
     // Its help lists the gates.
@@ -150,18 +162,18 @@ struct Flags {
     #[command(flatten)]
     versions: VersionFlags,
     /// DEPRECATED: how long a pod may wait as unschedulable before it is tried again in any case
-    #[arg(long, value_name = "DURATION", default_value = "5m0s", value_parser = parse_go_duration)]
+    #[arg(long, help_heading = "Other", value_name = "DURATION", default_value = "5m0s", value_parser = parse_go_duration)]
     pod_max_in_unschedulable_pods_duration: Duration,
 
     #[command(flatten)]
     logs: LogFlags,
     /// Print version information and quit; =raw prints more; =vX.Y.Z-mark is reported as the version, its numbers those of the
     /// build
-    #[arg(long, value_name = "true|raw|vX.Y.Z-mark", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, help_heading = "Other", value_name = "true|raw|vX.Y.Z-mark", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     version: Option<String>,
 
     /// Plimsoll's own: stands for the host's name in the lease and in events
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(long, help_heading = "Other", value_name = "NAME", default_value = "")]
     hostname_override: String,
     /// For tests: adds a plugin that panics on pods with this label, or hangs if its value is `hang`
     #[arg(
@@ -249,6 +261,12 @@ pub fn parse(program: &str, arguments: impl IntoIterator<Item = OsString>) -> Re
     let arguments = with_dashes(arguments);
     let command = Flags::command().name("plimsoll").bin_name(program.to_owned());
     let command = command.mut_arg("feature_gates", |flag| flag.help(gates_help()));
+    let command = help::around(command, program);
+    // `[default: ""]` says nothing.
+    let command = command.mut_args(|flag| {
+        let empty = flag.get_default_values().iter().all(|value| value.is_empty());
+        flag.hide_default_value(empty)
+    });
     let parsed = command
         .clone()
         .try_get_matches_from(std::iter::once(program.into()).chain(arguments))

@@ -21,6 +21,7 @@
 
 pub mod config_source;
 pub mod flags;
+pub mod help;
 pub mod logging;
 mod scheduler;
 pub mod serving;

@@ -88,7 +88,11 @@ impl Scheduler {
         self.among(control_plane.programs())
     }
 
-    pub(crate) fn among(self, programs: &Programs) -> anyhow::Result<PathBuf> {
+    /// Where the program is, given those of a control plane.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn among(self, programs: &Programs) -> anyhow::Result<PathBuf> {
         match self {
             Self::Plimsoll => binary::plimsoll(),
             Self::KubeScheduler => programs

@@ -21,7 +21,7 @@ const PLUGINS: [&str; 10] = [
 
 /// Arguments must be of the plugin's kind where it has one, and may be anything where it has none.
 pub(super) fn plugin_config() -> Value {
-    let mut entry = object(&[("name", text()), ("args", json!(true))], &["name"]);
+    let mut entry = object(&[("name", text()), ("args", json!({}))], &["name"]);
     let of_plugin = |plugin: &&str| {
         json!({
             "if": {"properties": {"name": {"const": plugin}}, "required": ["name"]},
