@@ -25,7 +25,7 @@ pub mod invariants;
 pub mod measure;
 mod metrics;
 pub mod provisioner;
-mod quantity;
+pub mod quantity;
 mod removal;
 mod replica;
 pub mod suite;
