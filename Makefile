@@ -151,6 +151,10 @@ bench-binary:
 bench-decode: ## Measure reading pods and nodes, with and without keeping the whole of them (docs/extenders.md)
 	cargo bench --package plimsoll-model --bench decode --profile $(PROFILE)
 
+.PHONY: bench-cycle
+bench-cycle: ## Measure placing one pod by profile and by plugin, with 1,000 to 100,000 nodes (docs/benchmarks.md)
+	cargo bench --package plimsoll-engine --bench cycle --profile $(PROFILE)
+
 .PHONY: bench-queue
 bench-queue: ## Measure push, pop and move with up to a million waiting pods (docs/performance.md)
 	cargo bench --package plimsoll-queue --bench waiting_pods --profile $(PROFILE)
