@@ -14,6 +14,9 @@ use plimsoll_framework::Profile;
 use plimsoll_model::testing::{PodBuilder, node, pod};
 use plimsoll_model::{Change, Delta, Moment, Pod};
 
+/// How a kind of pods is made.
+type Kind = fn() -> PodBuilder;
+
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
 
 const NODES: [usize; 4] = [1000, 5000, 50_000, 100_000];
@@ -21,7 +24,7 @@ const HOSTNAME: &str = "kubernetes.io/hostname";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
 /// Plugins that filter or score by themselves, each with a pod for which it has something to do.
-const PLUGINS: [(&str, fn() -> PodBuilder); 8] = [
+const PLUGINS: [(&str, Kind); 8] = [
     ("NodeResourcesFit", plain),
     ("NodeResourcesBalancedAllocation", plain),
     ("TaintToleration", plain),
@@ -135,7 +138,7 @@ fn place(engine: &mut Engine, pod: &Arc<Pod>, out: &mut Vec<Notice>) {
 }
 
 /// A cluster in which the pod waits.
-fn waiting(nodes: usize, plugin: Option<&str>, builder: fn() -> PodBuilder) -> (Engine, Arc<Pod>) {
+fn waiting(nodes: usize, plugin: Option<&str>, builder: Kind) -> (Engine, Arc<Pod>) {
     let mut engine = cluster(nodes, plugin);
     let pod = Arc::new(builder().build());
     tell(&mut engine, Delta::PodAdded(Arc::clone(&pod)));
@@ -144,15 +147,15 @@ fn waiting(nodes: usize, plugin: Option<&str>, builder: fn() -> PodBuilder) -> (
 
 /// The cluster is made when it is known that this one is to be measured, and once.
 fn measure(group: &mut Group<'_>, id: BenchmarkId, make: impl Fn() -> (Engine, Arc<Pod>)) {
-    let (mut made, mut out) = (None, Vec::new());
+    let (mut ready, mut out) = (None, Vec::new());
     group.bench_function(id, |bencher| {
-        let (engine, pod) = made.get_or_insert_with(&make);
+        let (engine, pod) = ready.get_or_insert_with(&make);
         bencher.iter(|| place(engine, pod, &mut out));
     });
 }
 
 fn default_profile(c: &mut Criterion) {
-    let kinds: [(&str, fn() -> PodBuilder); 4] = [
+    let kinds: [(&str, Kind); 4] = [
         ("plain", plain),
         ("spread", spread),
         ("affinity", together),
@@ -185,7 +188,7 @@ fn plugins(c: &mut Criterion) {
 /// A pod comes to a node and goes again: two changes.
 fn changes(c: &mut Criterion) {
     let mut group = c.benchmark_group("pod_comes_and_goes");
-    let kinds: [(&str, fn() -> PodBuilder); 2] = [("plain", plain), ("anti_affinity", apart)];
+    let kinds: [(&str, Kind); 2] = [("plain", plain), ("anti_affinity", apart)];
     for nodes in NODES {
         for (kind, builder) in kinds {
             let guest = Arc::new(builder().on("n1").build());

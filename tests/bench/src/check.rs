@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::observer::Bound;
 use cluster::Cluster;
-pub use quality::Quality;
+pub use quality::{Filled, Quality};
 pub use regret::Regret;
 
 /// How many broken promises are told one by one.

@@ -96,8 +96,7 @@ impl Template {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(fixed) => text.push_str(fixed),
-                Piece::Value(Expression::Text(fixed)) => text.push_str(fixed),
+                Piece::Text(fixed) | Piece::Value(Expression::Text(fixed)) => text.push_str(fixed),
                 Piece::Value(value) => text.push_str(&value.number(index, count)?.to_string()),
             }
         }

@@ -107,7 +107,7 @@ pub fn read_folder(folder: &Path) -> anyhow::Result<Vec<Workload>> {
     let mut all = Vec::new();
     for path in paths {
         let topic = path.parent().and_then(|parent| parent.strip_prefix(folder).ok());
-        let topic = topic.unwrap_or(Path::new("")).display().to_string();
+        let topic = topic.unwrap_or_else(|| Path::new("")).display().to_string();
         let read = std::fs::read_to_string(&path).map_err(anyhow::Error::from);
         let read = read.and_then(|text| read_file(&topic, &text, path.parent().unwrap_or(folder)));
         all.extend(read.with_context(|| path.display().to_string())?);

@@ -36,9 +36,8 @@ fn outcome(id: &str, mode: Mode, contestant: Contestant) -> anyhow::Result<Optio
 }
 
 fn assert_measured(outcome: &Outcome, pods: usize) {
-    let [measured] = &outcome.measured[..] else {
-        panic!("one measurement, not {:?}", outcome.measured)
-    };
+    assert_eq!(outcome.measured.len(), 1, "{:?}", outcome.measured);
+    let measured = &outcome.measured[0];
     assert_eq!(measured.throughput.pods, pods);
     assert!(measured.throughput.overall.is_some_and(|rate| rate > 0.0));
     assert!(measured.peak_memory > 0);

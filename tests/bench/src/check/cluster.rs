@@ -59,7 +59,7 @@ impl Cluster {
         for node in &self.nodes {
             let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
             let allocatable = quantity::amounts(allocatable)?;
-            nodes.insert(text(&node.metadata.name), NodeView { node, allocatable });
+            nodes.insert(text(node.metadata.name.as_ref()), NodeView { node, allocatable });
         }
         let mut placed = Vec::new();
         let mut pending = 0;
@@ -71,7 +71,7 @@ impl Cluster {
             placed.push(Placed {
                 pod,
                 key: pod.key(),
-                namespace: text(&pod.metadata.namespace),
+                namespace: text(pod.metadata.namespace.as_ref()),
                 labels: labels(pod.metadata.labels.as_ref()),
                 on,
                 requests: quantity::pod_requests(pod)?,
@@ -86,7 +86,7 @@ impl Cluster {
                 .iter()
                 .map(|namespace| {
                     (
-                        text(&namespace.metadata.name),
+                        text(namespace.metadata.name.as_ref()),
                         labels(namespace.metadata.labels.as_ref()),
                     )
                 })
@@ -101,17 +101,25 @@ impl Cluster {
             volumes: self
                 .volumes
                 .iter()
-                .map(|volume| (text(&volume.metadata.name), volume))
+                .map(|volume| (text(volume.metadata.name.as_ref()), volume))
                 .collect(),
             claims: self
                 .claims
                 .iter()
-                .map(|claim| ((text(&claim.metadata.namespace), text(&claim.metadata.name)), claim))
+                .map(|claim| {
+                    (
+                        (
+                            text(claim.metadata.namespace.as_ref()),
+                            text(claim.metadata.name.as_ref()),
+                        ),
+                        claim,
+                    )
+                })
                 .collect(),
             csi_nodes: self
                 .csi_nodes
                 .iter()
-                .map(|node| (text(&node.metadata.name), node))
+                .map(|node| (text(node.metadata.name.as_ref()), node))
                 .collect(),
         })
     }
@@ -133,8 +141,8 @@ impl<'a> View<'a> {
     }
 }
 
-pub(super) fn text(text: &Option<String>) -> &str {
-    text.as_deref().unwrap_or_default()
+pub(super) fn text(text: Option<&String>) -> &str {
+    text.map_or("", String::as_str)
 }
 
 fn labels(labels: Option<&Labels>) -> &Labels {

@@ -98,9 +98,9 @@ pub(super) fn replay(view: &View<'_>, order: &[(&str, &str)]) -> Option<Regret> 
             regrets.push((best - of_chosen).max(0) as f64);
         }
         let node = nodes.get_mut(chosen)?;
-        for resource in 0..2 {
-            node.taken[resource] += asked[resource];
-            node.assumed[resource] += assumed[resource];
+        let sums = node.taken.iter_mut().chain(&mut node.assumed);
+        for (sum, more) in sums.zip(asked.into_iter().chain(assumed)) {
+            *sum += more;
         }
         quantity::add(&mut node.all, &placed.requests);
     }
@@ -152,14 +152,13 @@ impl Node {
 
     /// What would be left of each resource of 100, on average.
     fn least_allocated(&self, assumed: [i128; 2]) -> i64 {
-        let mut sum = 0;
-        let mut counted = 0;
-        for resource in 0..2 {
+        let (mut sum, mut counted) = (0, 0);
+        for (resource, more) in assumed.iter().enumerate() {
             let line = whole(self.line[resource], resource);
             if line == 0 {
                 continue;
             }
-            let taken = whole(self.assumed[resource] + assumed[resource], resource);
+            let taken = whole(self.assumed[resource] + more, resource);
             sum += if taken > line { 0 } else { (line - taken) * 100 / line };
             counted += 1;
         }

@@ -12,6 +12,7 @@ fn node(name: &str, zone: &str) -> Value {
     })
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "written at the place of the call")]
 fn pod(name: &str, on: &str, labels: Value, spec: Value) -> Value {
     let mut pod = json!({
         "metadata": { "namespace": "default", "name": name, "uid": name, "labels": labels },

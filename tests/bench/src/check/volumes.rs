@@ -27,7 +27,7 @@ pub(super) fn limits(view: &View<'_>, broken: &mut Vec<String>) {
                 let volume = claim
                     .spec
                     .as_ref()
-                    .and_then(|spec| view.volumes.get(text(&spec.volume_name)));
+                    .and_then(|spec| view.volumes.get(text(spec.volume_name.as_ref())));
                 if let Some((driver, handle)) = volume.and_then(|volume| handle(volume, migrated)) {
                     attached.entry(driver).or_default().insert(handle);
                 }
@@ -61,7 +61,10 @@ pub(super) fn claims_for_one_pod(view: &View<'_>, broken: &mut Vec<String>) {
                 .and_then(|spec| spec.access_modes.as_deref())
                 .unwrap_or_default();
             if modes.iter().any(|mode| mode == "ReadWriteOncePod") {
-                let key = (text(&claim.metadata.namespace), text(&claim.metadata.name));
+                let key = (
+                    text(claim.metadata.namespace.as_ref()),
+                    text(claim.metadata.name.as_ref()),
+                );
                 holders.entry(key).or_default().push(&placed.key);
             }
         }

@@ -142,10 +142,9 @@ fn every_operation_is_read() {
         "{ opcode: allocResourceClaims, namespace: a }",
     ];
     let text = |operations: &[&str]| {
-        let lines: String = operations
+        let lines = operations
             .iter()
-            .map(|operation| format!("  - {operation}\n"))
-            .collect();
+            .fold(String::new(), |text, operation| text + "  - " + operation + "\n");
         format!("- name: all\n  workloadTemplate:\n{lines}  workloads: [{{ name: one }}]\n")
     };
     let read_all = read(&text(&operations)).unwrap();
