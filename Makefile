@@ -15,6 +15,8 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 BINARY := $(TARGET)/$(PROFILE)/plimsoll
 ASKED := $(TARGET)/asked-of-the-api-server
 ORACLE := $(TARGET)/$(PROFILE)/oracle
+BENCH_BINARY := $(TARGET)/$(PROFILE)/bench
+comma := ,
 # How many random cases `make oracle` compares with kube-scheduler's own plugins, of which seed, how many processes at a time.
 CASES ?= 20000
 # How many large clusters `make oracle-searches` looks at.
@@ -28,6 +30,8 @@ PREEMPTORS ?= 500
 PODS ?= 1000
 ROUNDS ?= 1
 EMBEDDED ?=
+# The arguments of `bench run`; see docs/benchmarks.md.
+BENCH ?=
 # What `make bench-hand-over` measures; see tests/cluster/src/bin/bench-hand-over.rs.
 HAND_OVER ?=
 # Where `make chaos` keeps its state and its reports; a folder of the seed unless set.
@@ -144,9 +148,33 @@ oracle-searches: upstream oracle-binary ## The same for searches for a share of 
 oracle-preemption: upstream oracle-binary ## The same for whom to evict in crowded clusters (CASES=20000 SEED=0 JOBS=1)
 	$(ORACLE) --ask preemptions --cases $(CASES) --seed $(SEED) --jobs $(JOBS)
 
+.PHONY: bench
+bench: controlplane bench-binary ## Measure against kube-scheduler, about ten minutes (BENCH="arguments of bench run", docs/benchmarks.md)
+	PLIMSOLL_BIN="$(abspath $(BINARY))" $(BENCH_BINARY) run $(or $(BENCH),--labels short --modes null$(comma)drain)
+
+.PHONY: bench-full
+bench-full: controlplane bench-binary ## Measure all workloads against kube-scheduler, hours (ROUNDS=5; writes target/bench.json)
+	PLIMSOLL_BIN="$(abspath $(BINARY))" $(BENCH_BINARY) run --labels -smoke,-scale --modes null,drain,open,rate \
+		--rounds $(if $(filter file,$(origin ROUNDS)),5,$(ROUNDS)) --limit 1800 --json $(TARGET)/bench.json
+	PLIMSOLL_BIN="$(abspath $(BINARY))" $(BENCH_BINARY) run --labels scale --modes null --limit 3600 \
+		--json $(TARGET)/bench-scale.json
+
+.PHONY: bench-list
+bench-list: bench-binary ## List the workloads that can be measured (BENCH="--upstream")
+	$(BENCH_BINARY) list $(BENCH)
+
+# With the scheduler's own features, so that what both are made of is compiled once.
+.PHONY: bench-binary
+bench-binary:
+	cargo build --package plimsoll --bin plimsoll --package plimsoll-bench --bin bench --profile $(PROFILE)
+
 .PHONY: bench-decode
 bench-decode: ## Measure reading pods and nodes, with and without keeping the whole of them (docs/extenders.md)
 	cargo bench --package plimsoll-model --bench decode --profile $(PROFILE)
+
+.PHONY: bench-cycle
+bench-cycle: ## Measure placing one pod by profile and by plugin, with 1,000 to 100,000 nodes (docs/benchmarks.md)
+	cargo bench --package plimsoll-engine --bench cycle --profile $(PROFILE)
 
 .PHONY: bench-queue
 bench-queue: ## Measure push, pop and move with up to a million waiting pods (docs/performance.md)

@@ -68,7 +68,7 @@ fn is_mark(text: &str) -> bool {
         None => (text, None),
         Some((before, made_of)) => (before, Some(made_of)),
     };
-    let before = before.strip_prefix('-').or((!before.is_empty()).then_some(""));
+    let before = before.strip_prefix('-').or_else(|| (!before.is_empty()).then_some(""));
     before.is_none_or(parts) && made_of.is_none_or(parts)
 }
 

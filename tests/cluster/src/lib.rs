@@ -26,7 +26,7 @@ pub mod measure;
 mod metrics;
 mod permissions;
 pub mod provisioner;
-mod quantity;
+pub mod quantity;
 mod removal;
 mod replica;
 pub mod suite;

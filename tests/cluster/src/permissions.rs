@@ -34,8 +34,7 @@ impl Permissions {
         let mut all = BTreeSet::new();
         for role in roles {
             let namespace = role.pointer("/metadata/namespace").and_then(Value::as_str);
-            let rules = role["rules"].as_array().context("a role without rules")?;
-            for rule in rules {
+            for rule in role["rules"].as_array().context("a role without rules")? {
                 all.extend(each(namespace.unwrap_or_default(), rule));
             }
         }

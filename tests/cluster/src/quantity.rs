@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::{Container, Pod, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 /// Amounts by resource name, in thousandths: of a core, a byte, a piece.
-pub(crate) type Amounts = BTreeMap<String, i128>;
+pub type Amounts = BTreeMap<String, i128>;
 
 /// Reads a Kubernetes quantity into thousandths, rounded up.
-pub(crate) fn thousandths(text: &str) -> anyhow::Result<i128> {
+pub fn thousandths(text: &str) -> anyhow::Result<i128> {
     let digits_end = text
         .find(|c: char| !(c.is_ascii_digit() || c == '.'))
         .unwrap_or(text.len());
@@ -38,7 +38,8 @@ pub(crate) fn thousandths(text: &str) -> anyhow::Result<i128> {
     Ok((scaled * multiplier + divisor - 1) / divisor)
 }
 
-pub(crate) fn amounts(list: Option<&BTreeMap<String, Quantity>>) -> anyhow::Result<Amounts> {
+/// Those of a list of resources; nothing where there is none.
+pub fn amounts(list: Option<&BTreeMap<String, Quantity>>) -> anyhow::Result<Amounts> {
     list.into_iter()
         .flatten()
         .map(|(name, quantity)| Ok((name.clone(), thousandths(&quantity.0)?)))
@@ -47,7 +48,7 @@ pub(crate) fn amounts(list: Option<&BTreeMap<String, Quantity>>) -> anyhow::Resu
 
 /// What a pod takes of its node: containers and sidecars together, or more while it initialises, plus the overhead; one
 /// place in the pod count. Amounts given for the pod as a whole replace the sum.
-pub(crate) fn pod_requests(pod: &Pod) -> anyhow::Result<Amounts> {
+pub fn pod_requests(pod: &Pod) -> anyhow::Result<Amounts> {
     let spec = pod.spec.as_ref().context("a pod without a spec")?;
     let mut total = Amounts::new();
     for container in &spec.containers {
@@ -73,7 +74,8 @@ pub(crate) fn pod_requests(pod: &Pod) -> anyhow::Result<Amounts> {
     Ok(total)
 }
 
-pub(crate) fn add(total: &mut Amounts, more: &Amounts) {
+/// Adds what is more.
+pub fn add(total: &mut Amounts, more: &Amounts) {
     for (name, amount) in more {
         *total.entry(name.clone()).or_default() += amount;
     }

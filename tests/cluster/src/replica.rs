@@ -156,6 +156,17 @@ impl Replica {
         config: &str,
         control_plane: &ControlPlane,
     ) -> anyhow::Result<(Self, ConfigFile)> {
+        Self::start_flagged(scheduler, number, config, &[], control_plane)
+    }
+
+    /// The same with more flags.
+    pub(crate) fn start_flagged(
+        scheduler: Scheduler,
+        number: usize,
+        config: &str,
+        flags: &[String],
+        control_plane: &ControlPlane,
+    ) -> anyhow::Result<(Self, ConfigFile)> {
         let user = User::scheduler(number);
         let port = free_port()?;
         let file = ConfigFile {
@@ -163,12 +174,13 @@ impl Replica {
             kubeconfig: control_plane.server().kubeconfig(&user)?,
         };
         file.write(config)?;
-        let args = [
+        let mut args = vec![
             format!("--config={}", file.path.display()),
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
             "-v=2".to_owned(),
         ];
+        args.extend_from_slice(flags);
         let replica = Self::spawn(scheduler, number, user, port, &args, &[], control_plane)?;
         Ok((replica, file))
     }

@@ -35,7 +35,8 @@ pub fn skip(what: &str, reason: String) -> anyhow::Result<String> {
     Ok(reason)
 }
 
-fn has_go() -> bool {
+/// Whether this machine has a Go toolchain.
+pub fn has_go() -> bool {
     let go = Command::new("go")
         .arg("version")
         .stdin(Stdio::null())

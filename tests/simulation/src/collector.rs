@@ -29,7 +29,7 @@ pub enum Mood {
 }
 
 /// A collector that takes what it is sent has it by then.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A collector. Clones share one state.
 #[derive(Clone, Default)]

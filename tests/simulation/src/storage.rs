@@ -131,7 +131,9 @@ impl Storage {
     pub fn recover(&self) {
         self.upset(None);
         self.dawdle(false);
-        ZONES.iter().for_each(|zone| self.exhaust(zone, false));
+        for zone in &ZONES {
+            self.exhaust(zone, false);
+        }
     }
 
     /// What has been done so far.

@@ -104,14 +104,13 @@ impl Stepping<'_> {
 
     fn hear(&self, binding: &mut Binding, input: PreBindInput) -> PreBindStep {
         match input {
-            PreBindInput::Begin => self.write_next(binding),
+            PreBindInput::Begin | PreBindInput::Written(VolumeWritten::PutOff) => self.write_next(binding),
             PreBindInput::Written(VolumeWritten::Done(version)) => {
                 binding.written.push(version);
                 self.write_next(binding)
             }
             PreBindInput::Written(VolumeWritten::Refused(refusal)) => self.refused(binding, refusal),
             PreBindInput::Written(VolumeWritten::Unknown(error)) => PreBindStep::Fail(error),
-            PreBindInput::Written(VolumeWritten::PutOff) => self.write_next(binding),
             PreBindInput::Written(VolumeWritten::TermOver) => PreBindStep::Fail("the term is over".to_owned()),
             PreBindInput::Changed => self.look(binding, false),
             PreBindInput::Due => self.look(binding, true),

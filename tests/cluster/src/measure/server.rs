@@ -46,7 +46,8 @@ impl Server {
         Ok(Some(Self::Real(Box::new(control_plane))))
     }
 
-    pub(crate) async fn client(&self) -> anyhow::Result<kube::Client> {
+    /// A client that may do everything.
+    pub async fn client(&self) -> anyhow::Result<kube::Client> {
         match self {
             Self::Real(control_plane) => control_plane.client(&User::admin()).await,
             Self::Embedded(embedded) => embedded.client().await,
@@ -70,8 +71,53 @@ impl Server {
             }
             Self::Embedded(embedded) => {
                 let config = config.replace("KUBECONFIG", &embedded.kubeconfig.display().to_string());
-                embedded.spawn(Scheduler::Plimsoll, number, &config)
+                embedded.spawn(Scheduler::Plimsoll, number, &config, &[])
             }
+        }
+    }
+
+    /// Starts a scheduler of either kind with this configuration, in which `KUBECONFIG` stands for the path of one, and with
+    /// these flags beside those that each needs to run on this machine.
+    pub fn start_with(
+        &self,
+        scheduler: Scheduler,
+        number: usize,
+        config: &str,
+        flags: &[String],
+    ) -> anyhow::Result<Replica> {
+        match self {
+            Self::Real(control_plane) => {
+                let started = Replica::start_flagged(scheduler, number, config, flags, control_plane);
+                started.map(|(replica, _)| replica)
+            }
+            Self::Embedded(embedded) => {
+                let config = config.replace("KUBECONFIG", &embedded.kubeconfig.display().to_string());
+                embedded.spawn(scheduler, number, &config, flags)
+            }
+        }
+    }
+
+    /// A kubeconfig for a program that does a scheduler's work.
+    pub fn kubeconfig(&self, number: usize) -> anyhow::Result<PathBuf> {
+        match self {
+            Self::Real(control_plane) => control_plane.server().kubeconfig(&User::scheduler(number)),
+            Self::Embedded(embedded) => Ok(embedded.kubeconfig.clone()),
+        }
+    }
+
+    /// The API server's own process.
+    pub fn process(&self) -> Option<&Process> {
+        match self {
+            Self::Real(control_plane) => control_plane.server().process(),
+            Self::Embedded(embedded) => Some(&embedded.process),
+        }
+    }
+
+    /// Where logs go.
+    pub fn dir(&self) -> &std::path::Path {
+        match self {
+            Self::Real(control_plane) => control_plane.dir().path(),
+            Self::Embedded(embedded) => embedded.dir.path(),
         }
     }
 
@@ -144,15 +190,15 @@ impl Embedded {
              contentType: application/json\n  acceptContentTypes: application/json\n",
             self.kubeconfig.display()
         );
-        self.spawn(scheduler, 0, &config)
+        self.spawn(scheduler, 0, &config, &[])
     }
 
-    fn spawn(&self, scheduler: Scheduler, number: usize, config: &str) -> anyhow::Result<Replica> {
+    fn spawn(&self, scheduler: Scheduler, number: usize, config: &str, flags: &[String]) -> anyhow::Result<Replica> {
         let file = |ending| self.dir.path().join(format!("{}-{number}.{ending}", scheduler.name()));
         let path = file("yaml");
         std::fs::write(&path, config)?;
         let port = free_port()?;
-        let args = vec![
+        let mut args = vec![
             format!("--config={}", path.display()),
             "--bind-address=127.0.0.1".to_owned(),
             format!("--secure-port={port}"),
@@ -161,6 +207,7 @@ impl Embedded {
             "--authentication-skip-lookup".to_owned(),
             "--authorization-always-allow-paths=/metrics,/healthz,/readyz,/livez,/debug/audit".to_owned(),
         ];
+        args.extend_from_slice(flags);
         let program = scheduler.among(&self.programs)?;
         let process = Process::spawn(scheduler.name(), &program, &args, &[], &file("log"))?;
         Ok(Replica {

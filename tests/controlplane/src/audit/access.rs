@@ -44,7 +44,7 @@ impl AccessRequest {
 pub(crate) fn all_access_requests(dir: &Path) -> anyhow::Result<Vec<AccessRequest>> {
     let mut all = Vec::new();
     for log in logs(dir)? {
-        all.extend(decode(&log, by_scheduler_or_account, access)?);
+        all.extend(decode(&log, by_scheduler_or_account, |event| Some(access(event)))?);
     }
     all.sort_by_key(|request| request.answered);
     Ok(all)
@@ -54,7 +54,7 @@ fn by_scheduler_or_account(line: &str) -> bool {
     line.contains(r#""username":"system:kube-scheduler""#) || line.contains(r#""username":"system:serviceaccount:"#)
 }
 
-fn access(event: AuditEvent) -> Option<AccessRequest> {
+fn access(event: AuditEvent) -> AccessRequest {
     let group = event.group();
     let (api_group, resource, namespace, name) = match event.object_ref {
         Some(object) if object.subresource.is_empty() => {
@@ -66,7 +66,7 @@ fn access(event: AuditEvent) -> Option<AccessRequest> {
         }
         None => Default::default(),
     };
-    Some(AccessRequest {
+    AccessRequest {
         user: event.user.username,
         group,
         verb: event.verb,
@@ -77,5 +77,5 @@ fn access(event: AuditEvent) -> Option<AccessRequest> {
         uri: event.uri,
         code: event.response_status.code,
         answered: event.stage_timestamp.0.as_microsecond(),
-    })
+    }
 }
