@@ -17,6 +17,9 @@ use serde_json::json;
 use crate::mounted::MountedFolder;
 use crate::workplace::Workplace;
 
+/// Where a configuration says how the API server is reached.
+const SECTION: &str = "clientConnection:\n";
+
 /// All kubelets together.
 pub struct Kubelets {
     client: Client,
@@ -85,7 +88,7 @@ impl Kubelets {
             .list(&ListParams::default())
             .await?;
         for pod in pods.items {
-            self.attend(&pod)
+            Box::pin(self.attend(&pod))
                 .await
                 .with_context(|| format!("the pod {}", pod.name_any()))?;
         }
@@ -267,11 +270,16 @@ impl Mounted {
         let Some(map) = maps.get_opt(&self.name).await? else {
             return Ok(self.data.clone());
         };
-        let way = format!("clientConnection:\n  kubeconfig: {}\n", self.kubeconfig.display());
+        let way = format!("{SECTION}  kubeconfig: {}\n", self.kubeconfig.display());
+        let with_way = |text: String| {
+            if text.contains(SECTION) {
+                text.replacen(SECTION, &way, 1)
+            } else {
+                format!("{text}{way}")
+            }
+        };
         let data = map.data.context("an empty ConfigMap")?.into_iter();
-        Ok(data
-            .map(|(key, text)| (key, text.replacen("clientConnection:\n", &way, 1)))
-            .collect())
+        Ok(data.map(|(key, text)| (key, with_way(text))).collect())
     }
 }
 

@@ -131,7 +131,13 @@ played! {
         prints: &["yes", "no", "pod-security.kubernetes.io/enforce=restricted"],
         ..NOTHING
     };
-    the_manifest_is_applied_as_it_is_pasted: "deploy/README.md" => Part {
+    the_manifests_are_applied_as_they_are_pasted: "deploy/README.md" => Part {
+        // One of them at a time, as the page says.
+        replace: &[(
+            "sed 's#image: plimsoll:0.1.0#image: registry.example/plimsoll:0.1.0#' deploy/plimsoll.yaml",
+            "kubectl delete --filename deploy/second.yaml --ignore-not-found || true
+            sed 's#image: plimsoll:0.1.0#image: registry.example/plimsoll:0.1.0#' deploy/plimsoll.yaml",
+        )],
         after: "kubectl delete --filename deploy/plimsoll.yaml
             kubectl --namespace kube-system wait pod --for=delete --selector app.kubernetes.io/name=plimsoll --timeout=60s",
         prints: &["deployment.apps/plimsoll created"],
@@ -268,12 +274,11 @@ async fn on(
         limit: Duration::from_mins(2),
     };
     let begun = std::time::Instant::now();
-    let played = performance
-        .play(place, Some(&kubeconfig), async || {
-            static_pods.look(place).await?;
-            kubelets.look().await
-        })
-        .await?;
+    let world = async || {
+        static_pods.look(place).await?;
+        kubelets.look().await
+    };
+    let played = Box::pin(performance.play(place, Some(&kubeconfig), world)).await?;
     for expected in part.prints {
         ensure!(
             played.output.contains(expected),
