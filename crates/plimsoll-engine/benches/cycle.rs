@@ -1,5 +1,5 @@
-//! What placing one pod costs in clusters of 1,000 to 100,000 nodes: by the default profile for several kinds of pods, by
-//! each plugin alone, and what one change costs that is told meanwhile.
+//! What placing one pod costs in clusters of 1,000 to 100,000 nodes: by the default profile for several kinds of pods,
+//! by each plugin alone, and what one change costs that is told meanwhile.
 //!
 //! `cargo bench --package plimsoll-engine --bench cycle` runs it; `make bench` measures whole schedulers.
 

@@ -1,5 +1,5 @@
-//! The dumb binder: it binds every pod that has no node to the next node in turn, with as many requests under way as the API
-//! server likes. What it reaches is the ceiling for any scheduler.
+//! The dumb binder: it binds every pod that has no node to the next node in turn, with as many requests under way as
+//! the API server likes. What it reaches is the ceiling for any scheduler.
 
 use std::path::Path;
 use std::sync::Mutex;

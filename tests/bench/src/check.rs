@@ -1,4 +1,5 @@
-//! An independent judge of what is there at the end: it reads pods and nodes from the API server, and knows neither scheduler.
+//! An independent judge of what is there at the end: it reads pods and nodes from the API server, and knows neither
+//! scheduler.
 
 mod affinity;
 mod cluster;
@@ -37,9 +38,9 @@ pub struct Judged {
     pub quality: Quality,
 }
 
-/// Reads the final state and judges it. `only_grows` says that pods stayed where they were placed and nodes as they were; in
-/// another workload what holds when a pod is placed need not hold at the end. `order` is in what order pods were bound, of
-/// which the first `refused_after` were when a pod was first told that it fits nowhere.
+/// Reads the final state and judges it. `only_grows` says that pods stayed where they were placed and nodes as they
+/// were; in another workload what holds when a pod is placed need not hold at the end. `order` is in what order pods
+/// were bound, of which the first `refused_after` were when a pod was first told that it fits nowhere.
 pub(crate) async fn judge(
     client: &kube::Client,
     only_grows: bool,

@@ -118,8 +118,8 @@ fn config(given: Option<&str>, json: bool, all_nodes: bool) -> anyhow::Result<St
     Ok(serde_json::to_string_pretty(&config)?)
 }
 
-/// Those of the workload. Upstream's benchmark leaves batching off unless a workload says something of it, since it costs more
-/// than it gives where pods are not alike.
+/// Those of the workload. Upstream's benchmark leaves batching off unless a workload says something of it, since it
+/// costs more than it gives where pods are not alike.
 fn gates(workload: &Workload) -> String {
     let mut gates = workload.gates.clone();
     gates.entry("OpportunisticBatching".to_owned()).or_insert(false);

@@ -14,8 +14,8 @@ pub struct Latency {
     pub p99: f64,
     pub p999: f64,
     pub max: f64,
-    /// Whether pods came at a rate that nothing slowed down. Otherwise those that wait hold back those to come, and times say
-    /// little.
+    /// Whether pods came at a rate that nothing slowed down. Otherwise those that wait hold back those to come, and
+    /// times say little.
     pub open_loop: bool,
 }
 

@@ -174,8 +174,8 @@ impl Loader {
         locked(&self.due).clone()
     }
 
-    /// A server that is too busy is asked again, as upstream's loader does. A request that was cut off may have been carried
-    /// out: the answer that the object is there then says so.
+    /// A server that is too busy is asked again, as upstream's loader does. A request that was cut off may have been
+    /// carried out: the answer that the object is there then says so.
     async fn write(&self, verb: &str, counted: &str, path: &str, body: &Value) -> anyhow::Result<()> {
         let body = serde_json::to_vec(body)?;
         let mut cut_off = false;

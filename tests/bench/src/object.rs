@@ -1,5 +1,5 @@
-//! Objects from templates, checked as strictly as upstream's loader does: no field may be unknown, and the case of a field's
-//! first letter does not matter.
+//! Objects from templates, checked as strictly as upstream's loader does: no field may be unknown, and the case of a
+//! field's first letter does not matter.
 
 use std::sync::Arc;
 
@@ -118,8 +118,8 @@ fn plain_node() -> Value {
     })
 }
 
-/// A priority in plain numbers is only taken by API servers without admission of priorities; a class of that value says the
-/// same to all.
+/// A priority in plain numbers is only taken by API servers without admission of priorities; a class of that value says
+/// the same to all.
 fn read_pod(object: Value) -> anyhow::Result<Value> {
     let mut pod = known::<Pod>(object)?;
     let spec = pod

@@ -49,8 +49,8 @@ impl Plan {
         all
     }
 
-    /// Runs everything, telling of each run as it ends. Who begins changes from round to round: who comes second finds warm
-    /// caches, and a machine that has had its work. `None` when this machine has no control plane.
+    /// Runs everything, telling of each run as it ends. Who begins changes from round to round: who comes second finds
+    /// warm caches, and a machine that has had its work. `None` when this machine has no control plane.
     pub async fn carry_out(&self, tell: impl Fn(&Record)) -> anyhow::Result<Option<(Vec<Record>, Vec<Skipped>)>> {
         let (mut records, mut skipped) = (Vec::new(), Vec::new());
         for workload in &self.workloads {

@@ -36,7 +36,8 @@ pub use collect::Measured;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The real API server; pods come while the scheduler runs, as fast as the server takes them, as in upstream's benchmark.
+    /// The real API server; pods come while the scheduler runs, as fast as the server takes them, as in upstream's
+    /// benchmark.
     Open,
     /// The real API server; pods come at a constant rate.
     Rate,

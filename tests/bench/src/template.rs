@@ -1,7 +1,8 @@
 //! Object templates: YAML with `{{ … }}` in it, in the part of Go's template language that workload files use.
 //!
-//! There are the values `.Index` and `.Count`, numbers, texts, calls of the arithmetic functions with arguments separated by
-//! blanks, parentheses, and `|`. Anything else (conditions, loops, variables) is an error, never left as it stands.
+//! There are the values `.Index` and `.Count`, numbers, texts, calls of the arithmetic functions with arguments
+//! separated by blanks, parentheses, and `|`. Anything else (conditions, loops, variables) is an error, never left as
+//! it stands.
 
 use std::fmt;
 

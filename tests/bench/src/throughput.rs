@@ -66,8 +66,8 @@ impl Windows {
     }
 }
 
-/// One for each second after the first second in which pods were seen, whose pods are thrown away, as are those after the
-/// last full second. Seconds without pods count, with the next one that has some, as that many slow seconds.
+/// One for each second after the first second in which pods were seen, whose pods are thrown away, as are those after
+/// the last full second. Seconds without pods count, with the next one that has some, as that many slow seconds.
 fn samples(bound: &[Duration]) -> Vec<f64> {
     let Some(last) = bound.last() else {
         return Vec::new();
@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn the_first_second_with_pods_only_starts_the_clock_and_the_last_part_is_left_out() {
-        // The ticks at 1 s (nothing yet), 2 s (two: the start), 3 s (three), 4 s (one), and two after the last full second.
+        // The ticks at 1 s (nothing yet), 2 s (two: the start), 3 s (three), 4 s (one), and two after the last full
+        // second.
         let at = bound(&[1500, 1900, 2100, 2200, 2300, 3500, 4100, 4200]);
         assert_eq!(samples(&at), [3.0, 1.0]);
         assert!(samples(&bound(&[100, 900, 1200])).is_empty());

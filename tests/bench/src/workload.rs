@@ -5,8 +5,8 @@
 //!                                                                      parameters filled in, templates read
 //! ```
 //!
-//! Everything is read and checked at once, for all workloads: what nobody knows is an error, what cannot be run here is said
-//! with its reason.
+//! Everything is read and checked at once, for all workloads: what nobody knows is an error, what cannot be run here is
+//! said with its reason.
 
 mod fields;
 mod files;
@@ -64,8 +64,8 @@ impl Workload {
         format!("{}/{}/{}", self.topic, self.case, self.name)
     }
 
-    /// The one operation that is measured, if it makes pods, all that is there before is waited for and nothing else goes on
-    /// meanwhile: so its pods can be there before the scheduler, or come at a rate.
+    /// The one operation that is measured, if it makes pods, all that is there before is waited for and nothing else
+    /// goes on meanwhile: so its pods can be there before the scheduler, or come at a rate.
     pub fn measured_alone(&self) -> Option<usize> {
         let mut measured = None;
         for (index, operation) in self.operations.iter().enumerate() {
@@ -82,8 +82,8 @@ impl Workload {
         measured
     }
 
-    /// Whether pods stay where they were placed and nodes are what they were then, so that the end shows whether each was
-    /// placed rightly.
+    /// Whether pods stay where they were placed and nodes are what they were then, so that the end shows whether each
+    /// was placed rightly.
     pub fn only_grows(&self) -> bool {
         let mut pods = false;
         self.operations.iter().all(|operation| match operation {
@@ -132,8 +132,8 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Where upstream's own workload files are on this machine, which Go fetches with the modules of the control plane; `None`
-/// without Go.
+/// Where upstream's own workload files are on this machine, which Go fetches with the modules of the control plane;
+/// `None` without Go.
 pub fn upstream_folder() -> anyhow::Result<Option<PathBuf>> {
     if !plimsoll_go_programs::has_go() {
         return Ok(None);
@@ -246,8 +246,8 @@ fn gates(fields: &mut Fields) -> anyhow::Result<BTreeMap<String, bool>> {
     fields.map("featureGates", Value::as_bool)
 }
 
-/// Whether a selector of the value that is held against the threshold selects the average of pods per second; `None` without
-/// a selector.
+/// Whether a selector of the value that is held against the threshold selects the average of pods per second; `None`
+/// without a selector.
 fn of_throughput(fields: &mut Fields, name: &str) -> anyhow::Result<Option<bool>> {
     let Some(value) = fields.value(name) else {
         return Ok(None);

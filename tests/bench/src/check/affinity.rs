@@ -116,8 +116,8 @@ impl<'a, 'v> Domains<'a, 'v> {
         }
     }
 
-    /// How many pods the term takes in the domain of the pod that has it, itself not counted; `None` when its node is in no
-    /// such domain.
+    /// How many pods the term takes in the domain of the pod that has it, itself not counted; `None` when its node is
+    /// in no such domain.
     fn others(&mut self, term: &PodAffinityTerm, placed: &Placed<'a>) -> Option<(usize, bool)> {
         let written = serde_json::to_string(term).unwrap_or_default();
         // Only the labels that a term looks at tell its owners apart.

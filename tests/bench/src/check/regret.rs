@@ -1,8 +1,8 @@
 //! How much better places there were than those that were chosen, by the default profile's own scores.
 //!
-//! Pods are placed anew in the order in which they were seen bound. Where a pod says nothing of nodes or other pods, what
-//! tells nodes apart is how full they are, so their scores can be calculated in a few lines. A scheduler decides in another
-//! order than its bindings arrive in, by some few: a regret of some hundredths of a point may be that.
+//! Pods are placed anew in the order in which they were seen bound. Where a pod says nothing of nodes or other pods,
+//! what tells nodes apart is how full they are, so their scores can be calculated in a few lines. A scheduler decides
+//! in another order than its bindings arrive in, by some few: a regret of some hundredths of a point may be that.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ use crate::statistics::mean;
 /// Pods that are looked at, evenly from all.
 const SAMPLE: usize = 500;
 
-/// What the best node scored beyond the chosen one, in points of 200: both plug-ins that look at how full nodes are give up to
-/// 100.
+/// What the best node scored beyond the chosen one, in points of 200: both plug-ins that look at how full nodes are
+/// give up to 100.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Regret {
     /// On average.
@@ -212,7 +212,8 @@ mod tests {
 
     #[test]
     fn scores_are_those_of_the_default_profile() {
-        // Empty: 3900/4000 is 97, 30/32 is 93: 95. Balanced before; after it 0.025 and 0.0625: (1 − 0.01875) · 100 is 98.
+        // Empty: 3900/4000 is 97, 30/32 is 93: 95. Balanced before; after it 0.025 and 0.0625: (1 − 0.01875) · 100 is
+        // 98.
         assert_eq!(
             node([0, 0]).score([100, 2000], [100, 2000]),
             95 + 50 + (50 + 98 - 100) / 2

@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::{Node, Pod, TopologySpreadConstraint};
 use super::cluster::{Placed, View};
 use super::selector::{labels_of, repelled_by, selects, wants};
 
-/// Constraints of pods that are broken at the end. While pods are only added, a domain whose last pod was placed within the
-/// limit stays within it; but only if all pods that count have the constraint, which is looked at.
+/// Constraints of pods that are broken at the end. While pods are only added, a domain whose last pod was placed within
+/// the limit stays within it; but only if all pods that count have the constraint, which is looked at.
 pub(super) fn hard(view: &View<'_>, broken: &mut Vec<String>, unjudged: &mut Vec<String>) {
     // Pods with one constraint, one way of choosing nodes and one namespace are judged together.
     let mut groups: BTreeMap<String, Vec<(&Placed<'_>, &TopologySpreadConstraint)>> = BTreeMap::new();

@@ -9,13 +9,14 @@ use anyhow::ensure;
 pub(crate) enum Arrivals {
     /// As fast as the API server takes them, a fixed number of requests at a time.
     Rapid,
-    /// At a constant rate a second, whatever becomes of those before: what a pod waits is counted from when it was due, so
-    /// that a server or scheduler that stands still is not measured by fewer pods.
+    /// At a constant rate a second, whatever becomes of those before: what a pod waits is counted from when it was due,
+    /// so that a server or scheduler that stands still is not measured by fewer pods.
     Rate(f64),
 }
 
 impl Arrivals {
-    /// How long after the first one the pod with that index is due; `None` where it comes when there is a worker for it.
+    /// How long after the first one the pod with that index is due; `None` where it comes when there is a worker for
+    /// it.
     pub(crate) fn due(self, index: usize) -> anyhow::Result<Option<Duration>> {
         let Self::Rate(rate) = self else {
             return Ok(None);

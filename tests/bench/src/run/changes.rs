@@ -75,6 +75,8 @@ impl Run<'_> {
     }
 
     pub(super) async fn churn(&mut self, number: usize, churn: &Churn) -> anyhow::Result<()> {
+        // What goes on from here on may change how many there are.
+        self.knows_all_nodes().await?;
         let namespace = churn.namespace.clone().unwrap_or_else(|| format!("namespace-{number}"));
         self.loader.namespace(&namespace).await?;
         let mut objects = Vec::new();

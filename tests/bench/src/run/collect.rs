@@ -43,8 +43,8 @@ pub struct Measured {
     pub throughput: Throughput,
     /// How long pods waited.
     pub latency: Option<Latency>,
-    /// Processor time of the scheduler for each pod in milliseconds. Of a drain, of what came after the first pods: reading
-    /// the cluster is not in it.
+    /// Processor time of the scheduler for each pod in milliseconds. Of a drain, of what came after the first pods:
+    /// reading the cluster is not in it.
     pub cpu_ms_per_pod: Option<f64>,
     /// The same with its start.
     pub cpu_ms_per_pod_with_start: f64,
@@ -54,13 +54,14 @@ pub struct Measured {
     pub peak_memory: u64,
     /// What the scheduler asked of the API server for each pod, as it counts itself, by method.
     pub asked_per_pod: BTreeMap<String, f64>,
-    /// What the API server was asked to write for each pod by others than the loader, by resource, as it counts; nothing of
-    /// the embedded one.
+    /// What the API server was asked to write for each pod by others than the loader, by resource, as it counts;
+    /// nothing of the embedded one.
     pub served_per_pod: BTreeMap<String, f64>,
 }
 
 impl Run<'_> {
-    /// Begins while the scheduler runs, once it knows all nodes.
+    /// Begins while the scheduler runs, once it knows all nodes; where something goes on beside, it knew them before
+    /// that began.
     pub(super) async fn start_collecting(&mut self, what: Collected) -> anyhow::Result<()> {
         ensure!(self.collecting.is_none(), "a measurement has begun already");
         if self.beside.is_empty() {
@@ -179,7 +180,7 @@ impl Run<'_> {
     }
 
     /// Waits until the scheduler knows of every node, or what it takes to learn of them would be measured.
-    async fn knows_all_nodes(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn knows_all_nodes(&mut self) -> anyhow::Result<()> {
         let deadline = Instant::now() + self.setting.limit;
         let nodes = i64::try_from(self.nodes)?;
         let running = self.running.as_mut().context("the scheduler is not running")?;
