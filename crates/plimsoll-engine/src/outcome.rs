@@ -17,7 +17,10 @@ pub enum Step {
 }
 
 /// How a cycle ended.
-#[expect(clippy::large_enum_variant, reason = "there is one for each attempt, and it is moved a few times")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each attempt, and it is moved a few times"
+)]
 #[derive(Debug)]
 pub enum Outcome {
     /// A node was chosen, and the pod counts there.

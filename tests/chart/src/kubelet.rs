@@ -106,7 +106,7 @@ impl Kubelet {
         let mut task = JoinSet::new();
         task.spawn(async move {
             loop {
-                worker.look().await;
+                Box::pin(worker.look()).await;
                 tokio::time::sleep(PACE).await;
             }
         });

@@ -52,7 +52,9 @@ fn a_controller_that_takes_its_time_leaves_claims_half_bound_and_comes_to_its_en
         let (world, storage) = staged(1);
         storage.dawdle(true);
         let names: Vec<_> = (0..40).map(|number| format!("c{number}")).collect();
-        names.iter().for_each(|name| add_claim(&world, name, IMMEDIATE));
+        for name in &names {
+            add_claim(&world, name, IMMEDIATE);
+        }
         let half_bound = || {
             let claims = world.server().snapshot(storage::kind("persistentvolumeclaims"));
             let has = |claim: &Value| claim["spec"]["volumeName"].is_string();
@@ -128,7 +130,9 @@ fn a_claim_that_a_pod_brings_along_comes_and_goes_with_it() {
 fn a_pod_waits_for_room_for_its_volume_and_goes_where_there_is_some() {
     run(async {
         let (world, storage) = staged(4);
-        ZONES.iter().for_each(|zone| storage.exhaust(zone, true));
+        for zone in &ZONES {
+            storage.exhaust(zone, true);
+        }
         let _replica = world.start("replica-a", Setup::default()).await;
         world.pass(5 * SECOND).await;
         add_claim(&world, "data", DYNAMIC);

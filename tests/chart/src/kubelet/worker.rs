@@ -64,7 +64,7 @@ impl Worker {
         if let Ok(list) = Api::<Pod>::all(self.client.clone()).list(&ListParams::default()).await {
             self.end_those_that_are_gone(&list.items);
             for pod in list.items {
-                if let Err(error) = self.attend(&pod).await {
+                if let Err(error) = Box::pin(self.attend(&pod)).await {
                     self.trouble(format!("{}: {error:#}", pod.name_any()));
                 }
             }
@@ -148,7 +148,7 @@ impl Worker {
         }
         let uid = pod.uid().context("no UID")?;
         let watched = match self.running.remove(&uid) {
-            Some(watched) if watched.pod.uid() == Some(uid.clone()) => self.watch(pod, watched).await?,
+            Some(watched) if watched.pod.uid() == Some(uid.clone()) => Box::pin(self.watch(pod, watched)).await?,
             _ => self.begin(pod, &uid).await?,
         };
         if let Some(watched) = watched {

@@ -23,7 +23,7 @@ const NAMESPACE: &str = "chart-permissions";
 const ACCOUNT: &str = "system:serviceaccount:chart-permissions:plimsoll";
 
 /// Two profiles, and a lease that may be had soon.
-const VALUES: &str = r#"
+const VALUES: &str = r"
 replicaCount: 2
 profiles:
   - schedulerName: plimsoll
@@ -33,7 +33,7 @@ leaderElection:
   leaseDuration: 6s
   renewDeadline: 4s
   retryPeriod: 1s
-"#;
+";
 
 fn ours(name: &str) -> PodFixture {
     pod(name).scheduler("plimsoll")
@@ -236,7 +236,7 @@ fn every_rule_is_used_and_nothing_is_asked_for_without_one() -> anyhow::Result<(
 
         metrics_are_told_to_whom_may(&replicas).await?;
         volumes_are_bound(cluster).await?;
-        room_is_made(cluster).await?;
+        Box::pin(room_is_made(cluster)).await?;
         who_is_there_is_looked_up(cluster).await?;
         events_become_series(cluster, &stage, &installed).await?;
         let permissions = roles(&client).await?;

@@ -15,7 +15,7 @@ fn every_link_leads_to_a_file_of_the_tree_and_to_a_heading_of_it() -> anyhow::Re
                 continue;
             }
             let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
-            let folder = page.path.parent().unwrap_or(Path::new(""));
+            let folder = page.path.parent().unwrap_or_else(|| Path::new(""));
             let path = if file.is_empty() {
                 page.path.clone()
             } else {

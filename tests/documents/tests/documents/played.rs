@@ -157,7 +157,6 @@ played! {
         before: second!(""),
         after: no_second!(""),
         prints: &["State:        Unschedulable"],
-        ..NOTHING
     };
     watching_it_works_as_it_is_pasted: "docs/observability.md" => Part {
         replace: &[
@@ -216,7 +215,7 @@ fn play(path: &str, part: &Part) -> anyhow::Result<()> {
             BANNER.call_once(|| {
                 suite::say(&format!(
                     "\n{line}\n*  THE DOCUMENTATION IS NOT PLAYED: no Go toolchain\n{line}\n"
-                ))
+                ));
             });
             return Ok(());
         };
@@ -273,7 +272,6 @@ async fn on(
         after: part.after,
         limit: Duration::from_mins(2),
     };
-    let begun = std::time::Instant::now();
     let world = async || {
         static_pods.look(place).await?;
         kubelets.look().await
@@ -286,10 +284,6 @@ async fn on(
             played.output
         );
     }
-    suite::say(&format!(
-        "    {path}: {} commands in {:.0?}",
-        played.commands,
-        begun.elapsed()
-    ));
+    suite::say(&format!("    {path}: {} commands", played.commands));
     static_pods.end().await.context("the static pods")
 }

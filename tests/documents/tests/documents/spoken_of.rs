@@ -31,7 +31,7 @@ fn said() -> anyhow::Result<Vec<(String, String)>> {
 fn targets(makefile: &str) -> BTreeSet<&str> {
     let described = makefile
         .lines()
-        .filter(|line| line.contains(":") && line.contains("## "));
+        .filter(|line| line.contains(':') && line.contains("## "));
     described
         .filter_map(|line| line.split_once(':'))
         .map(|(target, _)| target)

@@ -289,9 +289,10 @@ fn no_volume_is_made_over_to_a_claim_that_is_gone_or_going() {
                 attempt.begin();
             }
             change(&mut attempt.world);
-            let step = match put_off {
-                true => attempt.hear(PreBindInput::Written(VolumeWritten::PutOff)),
-                false => attempt.begin(),
+            let step = if put_off {
+                attempt.hear(PreBindInput::Written(VolumeWritten::PutOff))
+            } else {
+                attempt.begin()
             };
             assert_eq!(step, PreBindStep::Fail(text.to_owned()), "{what}, put off: {put_off}");
         }
@@ -325,9 +326,8 @@ fn objects_that_are_older_than_the_own_write_say_nothing() {
 /// What happens, and how the attempt ends.
 type Case = (&'static str, Box<dyn Fn(&mut World)>, PreBindStep);
 
-#[test]
-fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
-    let cases: Vec<Case> = vec![
+fn wrong_with_nodes_and_volumes() -> Vec<Case> {
+    vec![
         ("nothing happens", Box::new(|_| {}), fail("context deadline exceeded")),
         (
             "the node goes",
@@ -367,6 +367,11 @@ fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
             Box::new(|world| world.columns.set_node(&node("a1").label("zone", "a").build())),
             fail(r#"pv "v" node affinity doesn't match node "a1": no matching NodeSelectorTerms"#),
         ),
+    ]
+}
+
+fn wrong_with_claims() -> Vec<Case> {
+    vec![
         (
             "the provisioner gives up",
             Box::new(|world| {
@@ -443,7 +448,12 @@ fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
             }),
             fail(r#"pv "w" node affinity doesn't match node "a1": no matching NodeSelectorTerms"#),
         ),
-    ];
+    ]
+}
+
+#[test]
+fn waiting_ends_with_the_time_or_with_what_has_gone_wrong() {
+    let cases = wrong_with_nodes_and_volumes().into_iter().chain(wrong_with_claims());
     for (what, change, expected) in cases {
         let mut attempt = both();
         attempt.begin();
