@@ -63,7 +63,9 @@ fn the_api_server_takes_every_object_of_every_case_to_the_letter() -> anyhow::Re
     let Some(helm) = helm()? else { return Ok(()) };
     suite::run_with_service_accounts(async |cluster| {
         // The pod of `helm test` has an account.
-        let Some(_stage) = Stage::set(cluster).await? else { return Ok(()) };
+        let Some(_stage) = Stage::set(cluster).await? else {
+            return Ok(());
+        };
         let client = cluster.client().clone();
         // Where a case wants its Lease.
         let scheduling = serde_json::from_value(json!({ "metadata": { "name": "scheduling" } }))?;
