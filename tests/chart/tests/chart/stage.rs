@@ -1,20 +1,25 @@
 //! A cluster in which a release can run: the controllers that make its pods, and kubelets that start them.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::Api;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use kube::api::{DeleteParams, ListParams};
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource, ResourceExt};
 use plimsoll_chart::{Ended, Host, Kubelet, Replica, possible};
 use plimsoll_cluster::{Cluster, Scheduler, suite};
 use plimsoll_controlplane::{ControlPlane, ControllerManager, User};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 /// How long anything may take that needs no time by itself, on a machine that does much else.
-pub(crate) const LIMIT: Duration = Duration::from_mins(2);
+pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
 /// The image that the chart and the manifests name.
 const IMAGE: &str = concat!("plimsoll:", env!("CARGO_PKG_VERSION"));
@@ -45,6 +50,24 @@ fn self_contained(control_plane: &ControlPlane) -> anyhow::Result<String> {
     Ok(config.to_string())
 }
 
+/// Releases of tests that failed: their replicas would come back, and their names are taken.
+async fn take_away_what_failures_left(client: &Client) -> anyhow::Result<()> {
+    all_away::<Deployment>(client, &ListParams::default()).await?;
+    all_away::<ReplicaSet>(client, &ListParams::default()).await?;
+    all_away::<Secret>(client, &ListParams::default().labels("owner=helm")).await
+}
+
+async fn all_away<K>(client: &Client, which: &ListParams) -> anyhow::Result<()>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned,
+{
+    for object in Api::<K>::all(client.clone()).list(which).await? {
+        let api: Api<K> = Api::namespaced(client.clone(), &object.namespace().unwrap_or_default());
+        api.delete(&object.name_any(), &DeleteParams::default()).await?;
+    }
+    Ok(())
+}
+
 pub(crate) struct Stage {
     pub(crate) kubelet: Kubelet,
     _controllers: ControllerManager,
@@ -62,6 +85,7 @@ impl Stage {
             return Ok(None);
         }
         let client = cluster.client().clone();
+        take_away_what_failures_left(&client).await?;
         let namespace = cluster.namespace().to_owned();
         let control_plane = cluster.control_plane();
         let controllers = control_plane.start_controllers(&CONTROLLERS).await?;
