@@ -26,6 +26,7 @@ pub(crate) const NOT_RUN: &[NotRun] = &[
     not("README.md", "make demo", CI),
     not("README.md", "make test", CI),
     not("deploy/README.md", "docker ", ENGINE),
+    not("docs/benchmarks.md", "make bench", LONG),
     not(
         "docs/explain.md",
         "kubectl --namespace plimsoll-system port-forward",

@@ -102,7 +102,10 @@ played! {
         ..NOTHING
     };
     installing_works_as_it_is_pasted: "docs/installing.md" => Part {
-        after: "kubectl --namespace kube-system delete lease plimsoll --ignore-not-found",
+        // The page leaves the replacement in place.
+        after: "kubectl --namespace kube-system delete lease plimsoll --ignore-not-found
+            helm uninstall plimsoll --namespace kube-system
+            kubectl --namespace kube-system wait pod --for=delete --selector app.kubernetes.io/name=plimsoll --timeout=60s",
         prints: &["Phase:          Succeeded"],
         ..NOTHING
     };
