@@ -41,13 +41,13 @@ macro_rules! second {
         concat!(
             "
 helm install plimsoll charts/plimsoll --namespace plimsoll-system --create-namespace
-kubectl --namespace plimsoll-system rollout status deployment/plimsoll --timeout=60s
+kubectl --namespace plimsoll-system rollout status deployment/plimsoll --timeout=180s
 kubectl create namespace shop
 kubectl --namespace shop run web --image=pause --overrides='{\"spec\":{\"schedulerName\":\"plimsoll\"}}'
 kubectl --namespace shop run giant --image=pause --overrides='{\"spec\":{\"schedulerName\":\"plimsoll\",
   \"containers\":[{\"name\":\"giant\",\"image\":\"pause\",\"resources\":{\"requests\":{\"cpu\":\"1000\"}}}]}}'
-kubectl --namespace shop wait --for=condition=PodScheduled pod/web --timeout=60s
-kubectl --namespace shop wait --for=condition=PodScheduled=false pod/giant --timeout=60s
+kubectl --namespace shop wait --for=condition=PodScheduled pod/web --timeout=180s
+kubectl --namespace shop wait --for=condition=PodScheduled=false pod/giant --timeout=180s
 ln -sf \"$(command -v plimsoll)\" \"$HOME/kubectl-plimsoll\"
 export PATH=\"$HOME:$PATH\"
 ",
@@ -61,9 +61,9 @@ macro_rules! no_second {
     ($more:literal) => {
         concat!(
             "
-kubectl delete namespace shop --wait=false
+kubectl delete namespace shop --timeout=180s
 helm uninstall plimsoll --namespace plimsoll-system
-kubectl --namespace plimsoll-system wait pod --for=delete --all --timeout=60s
+kubectl --namespace plimsoll-system wait pod --for=delete --all --timeout=180s
 kubectl --namespace kube-system delete lease plimsoll
 kubectl delete namespace plimsoll-system
 ",
@@ -105,7 +105,7 @@ played! {
         // The page leaves the replacement in place.
         after: "kubectl --namespace kube-system delete lease plimsoll --ignore-not-found
             helm uninstall plimsoll --namespace kube-system
-            kubectl --namespace kube-system wait pod --for=delete --selector app.kubernetes.io/name=plimsoll --timeout=60s",
+            kubectl --namespace kube-system wait pod --for=delete --selector app.kubernetes.io/name=plimsoll --timeout=180s",
         prints: &["Phase:          Succeeded"],
         ..NOTHING
     };
@@ -114,12 +114,12 @@ played! {
         before: "
             kubectl create namespace shop
             kubectl --namespace shop create deployment web --image=pause --replicas=6
-            kubectl --namespace shop wait deployment web --for=condition=Available --timeout=60s
+            kubectl --namespace shop wait deployment web --for=condition=Available --timeout=180s
             kubectl --namespace shop run giant --image=pause --overrides='{\"spec\":{\"containers\":[{\"name\":\"giant\",
               \"image\":\"pause\",\"resources\":{\"requests\":{\"cpu\":\"1000\"}}}]}}'
-            kubectl --namespace shop wait --for=condition=PodScheduled=false pod/giant --timeout=60s
+            kubectl --namespace shop wait --for=condition=PodScheduled=false pod/giant --timeout=180s
         ",
-        after: "kubectl delete namespace shop --wait=false",
+        after: "kubectl delete namespace shop --timeout=180s",
         prints: &["7 pods: ", " 0 different"],
     };
     troubleshooting_works_as_it_is_pasted: "docs/troubleshooting.md" => Part {
@@ -142,7 +142,7 @@ played! {
             sed 's#image: plimsoll:0.1.0#image: registry.example/plimsoll:0.1.0#' deploy/plimsoll.yaml",
         )],
         after: "kubectl delete --filename deploy/plimsoll.yaml
-            kubectl --namespace kube-system wait pod --for=delete --selector app.kubernetes.io/name=plimsoll --timeout=60s",
+            kubectl --namespace kube-system wait pod --for=delete --selector app.kubernetes.io/name=plimsoll --timeout=180s",
         prints: &["deployment.apps/plimsoll created"],
         ..NOTHING
     };
@@ -273,7 +273,8 @@ async fn on(
         replace: &replace,
         before: part.before,
         after: part.after,
-        limit: Duration::from_mins(2),
+        // Seconds are enough on a machine that does nothing else.
+        limit: Duration::from_mins(5),
     };
     let world = async || {
         static_pods.look(place).await?;
