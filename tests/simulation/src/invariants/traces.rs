@@ -296,6 +296,7 @@ mod tests {
     fn pods() -> Pods {
         let mut object = crate::workload::pod("p", 100, 10);
         object["metadata"]["uid"] = UID.into();
+        object["metadata"]["resourceVersion"] = "1".into();
         let trace = TraceContext::of(&decode_pod(object.to_string().as_bytes()).unwrap());
         Pods {
             traces: BTreeMap::from([(UID.to_owned(), trace)]),
