@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -89,18 +90,18 @@ impl Worker {
     async fn look_at_manifests(&mut self, manifests: &BTreeMap<String, Pod>) -> anyhow::Result<()> {
         for (name, pod) in manifests {
             let uid = format!("{STATIC}{name}");
-            let mut restarts = 0;
+            let (mut restarts, mut address) = (0, next_address());
             if let Some(watched) = self.running.get_mut(&uid) {
                 if watched.container.process.exited()?.is_none() {
                     watched.ready = watched.probes.ready().await;
                     continue;
                 }
-                restarts = watched.restarts + 1;
+                (restarts, address) = (watched.restarts + 1, watched.address);
             }
             if let Some(watched) = self.running.remove(&uid) {
                 self.ended(watched);
             }
-            let watched = self.run(pod, &uid, restarts).await?;
+            let watched = self.run(pod, &uid, restarts, address).await?;
             self.running.insert(uid, watched);
         }
         let kept: BTreeSet<String> = manifests.keys().map(|name| format!("{STATIC}{name}")).collect();
@@ -165,13 +166,15 @@ impl Worker {
         if status::is_over(pod) {
             return Ok(None);
         }
-        self.run(pod, uid, 0).await.map(Some)
+        self.run(pod, uid, 0, next_address()).await.map(Some)
     }
 
-    async fn run(&self, pod: &Pod, uid: &str, restarts: i32) -> anyhow::Result<Watched> {
-        let address = next_address();
-        // Several starts of one pod, and of one that failed half-way, are told apart by their addresses.
-        let folder = self.host.folder.join(uid).join(address.to_string());
+    /// Starts the pod's container. The pod keeps its address when that is started anew.
+    async fn run(&self, pod: &Pod, uid: &str, restarts: i32, address: Ipv4Addr) -> anyhow::Result<Watched> {
+        static STARTS: AtomicUsize = AtomicUsize::new(0);
+        // A start that failed half-way left something behind, too.
+        let start = STARTS.fetch_add(1, Ordering::Relaxed);
+        let folder = self.host.folder.join(uid).join(format!("start-{start}"));
         let container = Running::start(&self.client, &self.host, &self.content, pod, address, &folder).await?;
         Ok(Watched {
             container,
@@ -210,7 +213,7 @@ impl Worker {
     }
 
     async fn after_the_end(&self, pod: &Pod, watched: Watched, code: Option<i32>) -> anyhow::Result<Option<Watched>> {
-        let restarts = watched.restarts;
+        let (restarts, address) = (watched.restarts, watched.address);
         self.ended(watched);
         if pod.metadata.deletion_timestamp.is_some() {
             status::gone(&self.client, pod).await?;
@@ -222,7 +225,7 @@ impl Worker {
             return Ok(None);
         }
         let uid = pod.uid().context("no UID")?;
-        self.run(pod, &uid, restarts + 1).await.map(Some)
+        self.run(pod, &uid, restarts + 1, address).await.map(Some)
     }
 }
 

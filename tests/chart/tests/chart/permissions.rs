@@ -3,16 +3,20 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, ensure};
+use k8s_openapi::api::coordination::v1beta1::LeaseCandidate;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::client::Body;
 use kube::{Api, Client, Config, ResourceExt};
 use plimsoll_chart::{Helm, Installed, Replica};
 use plimsoll_cluster::fixtures::{PodFixture, claim, node, pod, storage_class, volume};
 use plimsoll_cluster::provisioner::driver;
-use plimsoll_cluster::{Cluster, Election, Permissions, Scheduler, Write, suite};
-use plimsoll_controlplane::{AccessRequest, User};
+use plimsoll_cluster::{Cluster, Election, Permissions, Scheduler, Write, WriteGate, suite};
+use plimsoll_controlplane::AccessRequest;
 use serde_json::json;
 
 use crate::helm;
@@ -22,17 +26,13 @@ use crate::stage::{LIMIT, Stage};
 const NAMESPACE: &str = "chart-permissions";
 const ACCOUNT: &str = "system:serviceaccount:chart-permissions:plimsoll";
 
-/// Two profiles, and a lease that may be had soon.
+/// Two profiles.
 const VALUES: &str = r"
 replicaCount: 2
 profiles:
   - schedulerName: plimsoll
   - schedulerName: hard
     podDisruptionBudgetPolicy: Hard
-leaderElection:
-  leaseDuration: 6s
-  renewDeadline: 4s
-  retryPeriod: 1s
 ";
 
 fn ours(name: &str) -> PodFixture {
@@ -65,15 +65,16 @@ async fn was_asked(cluster: &Cluster<'_>, what: &str, found: impl Fn(&AccessRequ
     Ok(())
 }
 
-/// Whoever asks a replica for its metrics is asked about.
-async fn metrics_are_told_to_whom_may(replicas: &[Replica]) -> anyhow::Result<()> {
+/// Whoever asks a replica for its metrics is asked about: who it is, and whether it may.
+async fn askers_are_asked_about(replicas: &[Replica], installed: &Installed) -> anyhow::Result<()> {
+    let token = installed.token_of("plimsoll").await?;
     for replica in replicas {
         let mut config = Config::new(format!("https://{}:10259", replica.address).parse()?);
         config.accept_invalid_certs = true;
-        config.auth_info.token = Some(User::admin().token().into());
-        let request = http::Request::get("/metrics").body(Vec::new())?;
-        let metrics = Client::try_from(config)?.request_text(request).await?;
-        ensure!(metrics.contains("scheduler_"), "{metrics}");
+        config.auth_info.token = Some(token.clone().into());
+        let request = http::Request::get("/metrics").body(Body::empty())?;
+        let status = Client::try_from(config)?.send(request).await?.status();
+        ensure!(status == http::StatusCode::FORBIDDEN, "{status}");
     }
     Ok(())
 }
@@ -130,25 +131,18 @@ async fn room_is_made(cluster: &Cluster<'_>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A victim that is replaced by another of its name while it is asked to go: the pod is read, to see who it is.
-async fn who_is_there_is_looked_up(cluster: &Cluster<'_>) -> anyhow::Result<()> {
-    let gate = cluster.write_gate().await?;
-    cluster
-        .create_nodes([node("full-3").cpu("2").label("full", "3")])
-        .await?;
-    let of = |name: &str, priority: i32| ours(name).cpu("2").priority(priority).node_selector("full", "3");
-    cluster.create_pods([of("victim-3", 1)]).await?;
-    cluster.bound("victim-3").await?;
-    gate.close(Write::Status, "victim-3");
-    cluster.create_pods([of("wins-3", 100)]).await?;
-    gate.arrival(Write::Status, "victim-3").await?;
-    cluster.delete_pod("victim-3").await?;
-    cluster.create_pods([pod("victim-3").scheduler("nobody")]).await?;
-    gate.open(Write::Status, "victim-3");
-    let read = |request: &AccessRequest| request.verb == "get" && request.name == "victim-3";
+/// A Binding that the API server refuses, since the pod is about to go: the pod is read, to see what became of it.
+async fn who_is_there_is_looked_up(cluster: &Cluster<'_>, gate: &WriteGate) -> anyhow::Result<()> {
+    gate.close(Write::Bind, "leaves");
+    cluster.create_pods([ours("leaves")]).await?;
+    gate.arrival(Write::Bind, "leaves").await?;
+    let held = |by: serde_json::Value| json!({ "metadata": { "finalizers": by } });
+    cluster.patch_pod("leaves", held(json!(["plimsoll.test/held"]))).await?;
+    cluster.delete_pod("leaves").await?;
+    gate.open(Write::Bind, "leaves");
+    let read = |request: &AccessRequest| request.verb == "get" && request.name == "leaves";
     was_asked(cluster, "read the pod", read).await?;
-    cluster.bound("wins-3").await?;
-    Ok(())
+    cluster.patch_pod("leaves", held(json!(null))).await
 }
 
 /// The same event again, about a pod and about the Lease.
@@ -166,24 +160,24 @@ async fn events_become_series(cluster: &Cluster<'_>, stage: &Stage, installed: &
     let map = installed.config_map().await?;
     let good = map.data.clone().unwrap_or_default();
     let good = good.get("config.yaml").context("no file")?;
-    let refused = |times: usize| {
+    let told = |words: &'static str, times: usize| {
         move |replicas: &[Replica]| {
-            let count = |replica: &Replica| replica.log().matches("the last one stays in use").count();
+            let count = |replica: &Replica| replica.log().matches(words).count();
             replicas.iter().all(|replica| count(replica) >= times).then_some(())
         }
     };
-    for (times, text) in [
-        (1, "kind: Nothing"),
-        (1, good.as_str()),
-        (2, "kind: Nothing"),
-        (2, good.as_str()),
-    ] {
-        let changed = Patch::Merge(json!({ "data": { "config.yaml": text } }));
-        maps.patch(&map.name_any(), &PatchParams::default(), &changed).await?;
-        stage
-            .kubelet
-            .until("the file is refused", LIMIT, refused(times))
-            .await?;
+    for times in [1, 2] {
+        for (text, words) in [
+            ("kind: Nothing", "the last one stays in use"),
+            (good.as_str(), "Another configuration: loaded"),
+        ] {
+            let changed = Patch::Merge(json!({ "data": { "config.yaml": text } }));
+            maps.patch(&map.name_any(), &PatchParams::default(), &changed).await?;
+            stage
+                .kubelet
+                .until(&format!("they say {words:?}"), LIMIT, told(words, times))
+                .await?;
+        }
     }
     for group in ["events.k8s.io", ""] {
         let series = |request: &AccessRequest| {
@@ -210,7 +204,16 @@ async fn a_coordinator_chooses(cluster: &Cluster<'_>, helm: &Helm, stage: &Stage
     stage.ready(2).await?;
     cluster.create_pods([ours("chosen")]).await?;
     cluster.bound("chosen").await?;
-    Ok(())
+    // As the coordinator asks whether they are there.
+    let candidates: Api<LeaseCandidate> = Api::namespaced(cluster.client().clone(), "kube-system");
+    for candidate in candidates.list(&ListParams::default()).await? {
+        let asked = Patch::Merge(json!({ "spec": { "pingTime": MicroTime(Timestamp::now()) } }));
+        candidates
+            .patch(&candidate.name_any(), &PatchParams::default(), &asked)
+            .await?;
+    }
+    let renewed = |request: &AccessRequest| request.verb == "update" && request.resource == "leasecandidates";
+    was_asked(cluster, "renew a candidate", renewed).await
 }
 
 #[test]
@@ -234,10 +237,12 @@ fn every_rule_is_used_and_nothing_is_asked_for_without_one() -> anyhow::Result<(
         let installed = Installed::new(client.clone(), NAMESPACE, "plimsoll");
         let replicas = stage.ready(2).await?;
 
-        metrics_are_told_to_whom_may(&replicas).await?;
+        askers_are_asked_about(&replicas, &installed).await?;
         volumes_are_bound(cluster).await?;
         Box::pin(room_is_made(cluster)).await?;
-        who_is_there_is_looked_up(cluster).await?;
+        // Who left it would shut it to all.
+        let gate = cluster.write_gate().await?;
+        who_is_there_is_looked_up(cluster, &gate).await?;
         events_become_series(cluster, &stage, &installed).await?;
         let permissions = roles(&client).await?;
         let budgets: Api<PodDisruptionBudget> = Api::namespaced(client.clone(), NAMESPACE);
@@ -249,13 +254,19 @@ fn every_rule_is_used_and_nothing_is_asked_for_without_one() -> anyhow::Result<(
         ensure!(permissions.count() > 40, "only {} permissions", permissions.count());
 
         a_coordinator_chooses(cluster, &helm, &stage).await?;
-        let permissions = roles(&client).await?;
-        stage.nothing_forbidden()?;
-        helm.run(&["uninstall", "plimsoll", "--wait", "--namespace", NAMESPACE])?;
+        let coordinated = roles(&client).await?;
+        // While they have their rights, to the last request.
+        let none = ["--reuse-values", "--set=replicaCount=0"];
+        with_chart(&helm, "upgrade", "plimsoll", NAMESPACE, &none)?;
         stage.all_gone().await?;
+        stage.nothing_forbidden()?;
+        helm.run(&["uninstall", "plimsoll", "--namespace", NAMESPACE])?;
         let all = asked(cluster)?;
-        nothing_is_missing(&permissions, &all[so_far.len()..])?;
-        let unused = permissions.unused(&all);
+        // The Lease of before was still asked for while its replicas ended.
+        let mut later = all.clone();
+        later.retain(|request| !permissions.missing([request]).is_empty());
+        nothing_is_missing(&coordinated, &later)?;
+        let unused = coordinated.unused(&all);
         ensure!(unused.is_empty(), "with a coordinator, nobody needs {unused:#?}");
         stage.all_ended_well()
     })
