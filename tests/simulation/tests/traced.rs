@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_apiserver::fault::{Action, Failure, Rule};
-use plimsoll_simulation::chaos::{Counters, Outcome, climate_of, simulate, simulate_untold};
 use plimsoll_simulation::collector::{Collector, Mood};
 use plimsoll_simulation::invariants::placements;
 use plimsoll_simulation::invariants::traces::attribute;
@@ -14,37 +13,6 @@ use plimsoll_simulation::{rules, run, workload};
 use plimsoll_telemetry::traces::{ExportLimits, SpanData};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Everything that was said, but for what is about traces.
-fn said(outcome: &Outcome) -> Vec<&String> {
-    let about_traces = [" Tracer: ", "* the collector: ", "* climate "];
-    let others = |line: &&String| !about_traces.iter().any(|part| line.contains(part));
-    outcome.trace.iter().filter(others).collect()
-}
-
-#[test]
-fn every_message_and_placement_is_the_same_whether_or_not_somebody_is_told() {
-    let mut met = Counters::default();
-    let told_of = (0..1_000).filter(|seed| climate_of(*seed).contains("traced: Some"));
-    for seed in told_of.take(8) {
-        let (told, untold) = (simulate(seed), simulate_untold(seed));
-        assert_eq!(told.problems, Vec::<String>::new(), "seed {seed}");
-        let (with, without) = (said(&told), said(&untold));
-        let parting = with.iter().zip(&without).find(|(one, other)| one != other);
-        assert_eq!(parting, None, "seed {seed}: the runs part here");
-        assert_eq!(
-            (with.len(), told.placements),
-            (without.len(), untold.placements),
-            "seed {seed}"
-        );
-        assert_eq!((untold.counters.spans, untold.counters.dropped_spans), (0, 0));
-        met += told.counters;
-    }
-    assert!(
-        met.spans > 0 && met.dropped_spans > 0 && met.whole_traces > 0,
-        "{met:?}"
-    );
-}
 
 fn told_to(collector: &Collector, ratio: f64) -> Setup {
     let limits = ExportLimits {

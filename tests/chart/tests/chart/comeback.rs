@@ -105,6 +105,8 @@ fn an_update_of_a_replacement_is_placed_by_itself_and_the_lead_is_handed_over_ea
             let name = format!("meanwhile-{placed}");
             cluster.create_pods([pod(&name)]).await?;
             cluster.bound(&name).await?;
+            // However long it takes, the nodes have room.
+            cluster.delete_pod(&name).await?;
             placed += 1;
             let now = stage.kubelet.replicas();
             if now.len() == 3 && now.iter().all(|one| one.ready && !old.contains(one.uid.as_str())) {
