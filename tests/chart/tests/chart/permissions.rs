@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, ensure};
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::coordination::v1beta1::LeaseCandidate;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::rbac::v1::{ClusterRole, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::client::Body;
 use kube::{Api, Client, Config, ResourceExt};
 use plimsoll_chart::{Helm, Installed, Replica};
@@ -226,6 +227,11 @@ fn every_rule_is_used_and_nothing_is_asked_for_without_one() -> anyhow::Result<(
         let helm = of_cluster(helm, cluster)?;
         let client = cluster.client().clone();
         restricted(&client, NAMESPACE).await?;
+        // Releases of other tests may have left it behind, and then nobody makes it.
+        let leases: Api<Lease> = Api::namespaced(client.clone(), "kube-system");
+        if leases.get_opt("plimsoll").await?.is_some() {
+            leases.delete("plimsoll", &DeleteParams::default()).await?;
+        }
         cluster
             .create_nodes([node("n1"), node("n2")].map(|node| node.label("topology.kubernetes.io/zone", "a")))
             .await?;
