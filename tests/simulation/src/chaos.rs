@@ -78,15 +78,6 @@ pub fn simulate_steps(seed: u64, steps: &Steps) -> Outcome {
     run(async move { Box::pin(Chaos::new(seed).run(steps)).await })
 }
 
-/// Runs one seed, and tells nobody of it: whether spans are made must change nothing else.
-pub fn simulate_untold(seed: u64) -> Outcome {
-    run(async move {
-        let mut chaos = Chaos::new(seed);
-        chaos.telling = None;
-        Box::pin(chaos.run(&Steps::all())).await
-    })
-}
-
 struct Chaos {
     world: World,
     seed: u64,

@@ -40,8 +40,8 @@ impl Pace {
     }
 }
 
-/// Who answers nobody. Its messages take their time by a generator of their own, so that whether they are sent changes nothing
-/// else.
+/// Who answers nobody. Its messages take their time by a generator of their own, so that they leave what others draw alone; its
+/// turns still move those of others within a moment.
 const ASIDE: &str = "Tracer";
 
 /// From whom to whom: between the two nothing is overtaken. A sender is a task; the test itself is none.

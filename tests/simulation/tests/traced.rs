@@ -1,4 +1,4 @@
-//! Runs that are told of: it changes nothing, and what is told is true and whole.
+//! Runs that are told of: what is told is true and whole, and no pod waits for it.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;

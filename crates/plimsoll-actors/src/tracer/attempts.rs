@@ -40,7 +40,7 @@ struct Stretch<'a> {
 }
 
 pub(super) fn attempt(record: &AttemptRecord, building: &mut Building) {
-    lives::waits(record.trace, &record.pod, (&record.stays, record.attempt), building);
+    lives::waits(record.trace, &record.pod, (&record.stays, record.span), building);
     let whereabouts = Whereabouts {
         trace: record.trace.trace_id(),
         span: record.span,

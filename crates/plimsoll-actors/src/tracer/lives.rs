@@ -48,8 +48,9 @@ fn began(pod: &PodIdentity, added: Moment, building: &Building) -> SystemTime {
     created.map_or(heard, |created| created.min(heard))
 }
 
-/// Each wait since the attempt before this one.
-pub(super) fn waits(trace: TraceContext, pod: &PodIdentity, (stays, attempt): (&Stays, u32), building: &mut Building) {
+/// Each wait before the attempt with this span, since the one before it. The attempt tells terms apart, in which clock and
+/// counts may be the same.
+pub(super) fn waits(trace: TraceContext, pod: &PodIdentity, (stays, attempt): (&Stays, u64), building: &mut Building) {
     for (number, stay) in stays.stays.iter().enumerate() {
         let name = match stay.place {
             Place::Active => "queue active",
@@ -79,8 +80,9 @@ pub(super) fn waits(trace: TraceContext, pod: &PodIdentity, (stays, attempt): (&
 
 /// A pod that was tried went while it waited.
 pub(super) fn gone(record: &GoneRecord, building: &mut Building) {
-    let stays = (&record.stays, record.attempts.saturating_add(1));
-    waits(record.trace, &record.pod, stays, building);
+    // There is no such attempt, and a pod goes once.
+    let attempt = span_id_of("gone", &record.pod.uid, record.at.as_nanos());
+    waits(record.trace, &record.pod, (&record.stays, attempt), building);
     let end = End {
         outcome: "gone",
         node: None,

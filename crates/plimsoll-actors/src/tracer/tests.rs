@@ -392,6 +392,19 @@ fn an_operation_has_a_trace_of_its_own_to_which_more_may_be_added() {
 }
 
 #[test]
+fn waits_of_two_terms_at_one_moment_of_a_clock_are_spans_of_their_own() {
+    let mut building = building();
+    for term in [1, 2] {
+        let failed = AttemptOutcome::Gone;
+        attempts::attempt(&attempted(&tried(), term, failed), &mut building);
+    }
+    let spans = building.into_spans();
+    let waits = spans.iter().filter(|span| span.name == "queue active");
+    let ids: std::collections::BTreeSet<_> = waits.map(|span| span.span_context.span_id().to_bytes()).collect();
+    assert_eq!(ids.len(), 2);
+}
+
+#[test]
 fn what_begins_at_one_moment_has_traces_of_its_own() {
     let list = |kind: &str| Operation {
         name: "list",
