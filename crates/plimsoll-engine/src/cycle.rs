@@ -11,6 +11,7 @@ use plimsoll_model::{Moment, Pod, Seq};
 
 use crate::nominations::Contender;
 use crate::plan::Plan;
+use crate::recall::Known;
 use crate::rejection::Share;
 use crate::timeline::Timing;
 pub(crate) use dry_run::LiveFilters;
@@ -23,6 +24,7 @@ mod explain;
 mod extending;
 mod post_filtering;
 mod prospect;
+mod recalling;
 mod sampling;
 pub(crate) mod scoring;
 
@@ -75,7 +77,7 @@ pub(crate) struct Cycle {
     /// The node that the pod was nominated to and that will not do.
     turned_down: Option<NodeIndex>,
     scope: NodeSet,
-    skip_filter: Vec<bool>,
+    pub(crate) skip_filter: Vec<bool>,
     /// Pre-filters that named the only nodes that will do.
     restricting: Vec<&'static str>,
     contested: Vec<(NodeIndex, Verdict)>,
@@ -84,6 +86,8 @@ pub(crate) struct Cycle {
     tally: HashMap<Verdict, Share, FixedState>,
     scoring: scoring::Buffers,
     extending: Extending,
+    /// What is known for pods like this one.
+    pub(crate) known: Option<Box<Known>>,
     pub(crate) post_filtering: PostFiltering,
     pub(crate) timing: Timing,
 }
@@ -110,6 +114,7 @@ impl Cycle {
             tally: HashMap::with_hasher(FixedState::default()),
             scoring: scoring::Buffers::default(),
             extending: Extending::default(),
+            known: None,
             post_filtering: PostFiltering::default(),
             timing: Timing::default(),
         }
@@ -123,6 +128,11 @@ impl Cycle {
         self.awaits = None;
         self.post_filtering = PostFiltering::default();
         self.state = CycleState::new();
+    }
+
+    /// Whether pre-filters have left any node aside.
+    pub(crate) fn is_restricted(&self) -> bool {
+        !self.restricting.is_empty()
     }
 
     pub(crate) fn candidates(&self) -> &NodeSet {
@@ -243,13 +253,10 @@ impl Cycle {
         now: Moment,
     ) -> Result<(), String> {
         self.filter_contested(columns, contenders, now)?;
-        self.verdicts.begin(&self.scope, columns.capacity());
-        for (node, verdict) in &self.contested {
-            self.verdicts.reject(*node, *verdict);
-        }
-        let mut verdicts = std::mem::take(&mut self.verdicts);
         self.timing.main_pass(true);
-        let result = self.run_filters(0..self.plan.profile.filter.len(), &mut verdicts, columns, now);
+        let first = self.begin_verdicts(columns, now);
+        let mut verdicts = std::mem::take(&mut self.verdicts);
+        let result = self.run_filters(first..self.plan.profile.filter.len(), &mut verdicts, columns, now);
         self.timing.main_pass(false);
         self.verdicts = verdicts;
         result

@@ -19,6 +19,7 @@ use crate::ledger::Ledger;
 use crate::nominations::Nominations;
 use crate::plan::Plans;
 use crate::preemption::Memory;
+use crate::recall::Recall;
 use crate::record::Records;
 use crate::waits::Waits;
 use crate::{Claim, ClaimId, ClaimInput, DropReason, Evaluations, Notice, Outcome, Step, Timeline};
@@ -57,6 +58,7 @@ pub struct Engine {
     /// Which of them wait for which objects before they can be bound.
     waits: Waits,
     memory: Memory,
+    recall: Recall,
     adoptions: Adoptions,
     ties: ChaCha8Rng,
     applied: Seq,
@@ -115,6 +117,7 @@ impl Engine {
             records: Records::default(),
             waits: Waits::default(),
             memory: Memory::default(),
+            recall: Recall::default(),
             adoptions: Adoptions::default(),
             ties: ChaCha8Rng::seed_from_u64(seed),
             applied: Seq::ZERO,
@@ -133,6 +136,13 @@ impl Engine {
             timeline: Timeline::default(),
             evaluations: Evaluations::default(),
         }
+    }
+
+    /// An engine that looks at all nodes for each pod, however many like it came before. What it decides is the same.
+    #[must_use]
+    pub fn looking_at_all(mut self) -> Self {
+        self.recall.turn_off();
+        self
     }
 
     /// Takes in the next change of the stream. While a cycle waits for an effect it is held back.
@@ -190,6 +200,7 @@ impl Engine {
     pub fn rebuild(&mut self, now: Moment, out: &mut Vec<Notice>) {
         debug_assert!(!self.is_waiting(), "a waiting cycle knows nodes by their rows");
         self.ledger.rebuild();
+        self.recall.clear();
         self.release_held(now, out);
         self.heed_verdicts(now, out);
     }

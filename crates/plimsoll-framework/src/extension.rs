@@ -125,6 +125,14 @@ pub trait Filter: Plugin {
         false
     }
 
+    /// Whether its verdict on a node follows from the pod's spec, its arguments and that node's row in the columns alone, so
+    /// that it stays the same for all pods of that spec until the row changes ([`Columns::changed_since`]). Such a filter
+    /// [judges nodes alone](Filter::judges_nodes_alone), and looks only at the nodes that it is shown. It is not asked again
+    /// about nodes that have not changed.
+    fn follows_rows(&self) -> bool {
+        false
+    }
+
     /// What the filter sees of the pods on nodes. Preemption tries nodes without some of their pods, and need not do more
     /// than is seen.
     fn pods_seen(&self) -> PodsSeen {
@@ -233,6 +241,18 @@ pub trait Score: Plugin {
         feasible: &[NodeIndex],
         scores: &mut [i64],
     ) -> Result<(), String>;
+
+    /// Whether a node's raw score is in 0..=100, needs no [`normalize`](Score::normalize), and follows from the pod's spec, its
+    /// arguments and that node's row in the columns alone, as with [`Filter::follows_rows`].
+    fn follows_rows(&self) -> bool {
+        false
+    }
+
+    /// Whether every node gets the same score in 0..=100 in the end, whichever are feasible: then nobody need be asked. Called
+    /// after the pre-scores.
+    fn is_uniform(&self, _cycle: CycleContext<'_>, _state: &CycleState) -> bool {
+        false
+    }
 
     /// How raw scores become 0..=100.
     fn normalize(&self) -> Normalize {

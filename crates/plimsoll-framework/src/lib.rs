@@ -56,7 +56,7 @@ pub use registry::{Construction, PluginConstructor, Registry};
 pub use sampler::Sampler;
 pub use status::{Code, Status};
 pub use stopwatch::{NoStopwatch, Stopwatch};
-pub use verdicts::{FilterPass, ReasonCode, Resolvability, Verdict, Verdicts};
+pub use verdicts::{FilterPass, Judged, ReasonCode, Resolvability, Verdict, Verdicts};
 pub use volume_stage::VolumeStage;
 pub use waiting::{PermitDecision, PermitVerdict, PermitWait, WaitingPod, WaitingPods};
 

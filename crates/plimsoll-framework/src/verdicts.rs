@@ -95,6 +95,40 @@ impl Verdicts {
         self.column.resize(capacity, Verdict::default());
     }
 
+    /// As `other` is; buffers are kept.
+    pub fn copy_from(&mut self, other: &Self) {
+        self.feasible.clone_from(&other.feasible);
+        self.column.clone_from(&other.column);
+    }
+
+    /// Starts over for these nodes, new ones among them, and has filters look at no other until [`close`](Self::close).
+    pub fn reopen(&mut self, nodes: &NodeSet, capacity: usize) -> Judged {
+        if self.column.len() < capacity {
+            self.column.resize(capacity, Verdict::default());
+        }
+        for node in nodes {
+            if let Some(slot) = self.column.get_mut(node.as_usize()) {
+                *slot = Verdict::default();
+            }
+        }
+        let mut feasible = std::mem::replace(&mut self.feasible, nodes.clone());
+        feasible.subtract(nodes);
+        Judged { feasible }
+    }
+
+    /// Puts the other nodes back, which were feasible before.
+    pub fn close(&mut self, judged: &Judged) {
+        self.feasible.union_with(&judged.feasible);
+    }
+
+    /// Rejects a node with a verdict decided elsewhere, which stands whatever was decided here.
+    pub fn overrule(&mut self, node: NodeIndex, verdict: Verdict) {
+        self.feasible.remove(node);
+        if let Some(slot) = self.column.get_mut(node.as_usize()) {
+            *slot = verdict;
+        }
+    }
+
     /// Starts over for one node, after a pass over one node that began with the same capacity. What was judged of others is
     /// left as it is.
     pub fn restart(&mut self, node: NodeIndex) {
@@ -136,6 +170,12 @@ impl Verdicts {
             *slot = verdict;
         }
     }
+}
+
+/// The feasible nodes that filters need not look at again, see [`Verdicts::reopen`].
+#[derive(Debug)]
+pub struct Judged {
+    feasible: NodeSet,
 }
 
 /// What a filter sees and writes: the nodes still feasible, and rejections. The first rejection of a node stands.

@@ -59,6 +59,9 @@ use rows::Rows;
 use volume_columns::VolumeColumns;
 use workload_selectors::WorkloadSelectors;
 
+/// Of how many changes the rows are known without a look at all of them.
+const LATEST: usize = 4096;
+
 /// Hashed with a fixed seed, so that one sequence of changes always gives the same columns.
 type Map<K, V> = hashbrown::HashMap<K, V, FixedState>;
 
@@ -70,6 +73,8 @@ type Map<K, V> = hashbrown::HashMap<K, V, FixedState>;
 pub struct Columns {
     version: u64,
     changed_at: Vec<u64>,
+    /// The rows that changed last: that of version `v` at `v % LATEST`.
+    latest: Vec<NodeIndex>,
     rows: Rows,
     /// Rows of nodes that have an object.
     nodes: NodeSet,
@@ -266,7 +271,16 @@ impl Columns {
     fn touch(&mut self, row: NodeIndex) {
         self.version += 1;
         self.changed_at[row.as_usize()] = self.version;
+        let at = place_of(self.version);
+        if at >= self.latest.len() {
+            self.latest.resize(at + 1, row);
+        }
+        self.latest[at] = row;
     }
+}
+
+fn place_of(version: u64) -> usize {
+    usize::try_from(version % LATEST as u64).unwrap_or(0)
 }
 
 // === Rows ===
@@ -280,6 +294,17 @@ impl Columns {
     /// The version with which each row changed last. A row that went to another node has changed too.
     pub fn changed_at(&self) -> &[u64] {
         &self.changed_at
+    }
+
+    /// The rows that have changed since they had this version, free ones among them.
+    pub fn changed_since(&self, version: u64) -> NodeSet {
+        let changes = self.version.saturating_sub(version);
+        if changes <= LATEST as u64 {
+            let versions = self.version - changes + 1..=self.version;
+            versions.map(|version| self.latest[place_of(version)]).collect()
+        } else {
+            NodeSet::from_column(&self.changed_at, |changed_at| *changed_at > version)
+        }
     }
 
     /// Nodes that have an object: all but ghosts.

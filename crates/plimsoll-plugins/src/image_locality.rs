@@ -62,6 +62,10 @@ impl Score for ImageLocality {
         }
         Ok(())
     }
+
+    fn is_uniform(&self, cycle: CycleContext<'_>, _: &CycleState) -> bool {
+        image_uses(cycle.pod, cycle.columns).is_empty()
+    }
 }
 
 fn image_uses<'a>(pod: &Pod, columns: &'a Columns) -> SmallVec<[ImageUse<'a>; 4]> {

@@ -142,6 +142,10 @@ impl Filter for NodeAffinity {
         true
     }
 
+    fn follows_rows(&self) -> bool {
+        true
+    }
+
     fn pods_seen(&self) -> PodsSeen {
         PodsSeen::Nothing
     }

@@ -86,6 +86,10 @@ impl Filter for NodeDeclaredFeatures {
         true
     }
 
+    fn follows_rows(&self) -> bool {
+        true
+    }
+
     fn pods_seen(&self) -> PodsSeen {
         PodsSeen::Nothing
     }

@@ -48,6 +48,10 @@ impl Filter for NodeName {
         true
     }
 
+    fn follows_rows(&self) -> bool {
+        true
+    }
+
     fn pods_seen(&self) -> PodsSeen {
         PodsSeen::Nothing
     }

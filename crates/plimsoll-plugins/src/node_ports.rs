@@ -67,6 +67,10 @@ impl Filter for NodePorts {
         true
     }
 
+    fn follows_rows(&self) -> bool {
+        true
+    }
+
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, _: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {
         smallvec![Cow::Borrowed(REASON)]
     }

@@ -100,6 +100,10 @@ impl Score for NodeResourcesBalancedAllocation {
         }
         Ok(())
     }
+
+    fn follows_rows(&self) -> bool {
+        true
+    }
 }
 
 /// One resource of one node.

@@ -153,6 +153,10 @@ impl Filter for NodeResourcesFit {
         true
     }
 
+    fn follows_rows(&self) -> bool {
+        true
+    }
+
     fn pods_seen(&self) -> PodsSeen {
         PodsSeen::Requests
     }
@@ -330,6 +334,10 @@ impl Score for NodeResourcesFit {
             None => Cow::Owned(scored_request(cycle.pod)),
         };
         self.scoring.score(&request, cycle.columns, feasible, scores)
+    }
+
+    fn follows_rows(&self) -> bool {
+        true
     }
 }
 

@@ -52,6 +52,10 @@ impl Filter for NodeUnschedulable {
         true
     }
 
+    fn follows_rows(&self) -> bool {
+        true
+    }
+
     fn pods_seen(&self) -> PodsSeen {
         PodsSeen::Nothing
     }

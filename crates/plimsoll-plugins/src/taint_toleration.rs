@@ -88,6 +88,10 @@ impl Filter for TaintToleration {
         true
     }
 
+    fn follows_rows(&self) -> bool {
+        true
+    }
+
     fn pods_seen(&self) -> PodsSeen {
         PodsSeen::Nothing
     }
@@ -156,12 +160,7 @@ impl Score for TaintToleration {
         if state.get::<PreScored>().is_none() {
             return Err(format!("failed to read \"PreScore{NAME}\" from cycleState: not found"));
         }
-        let tolerations = tolerations_of_soft_taints(cycle.pod);
-        let classes = cycle.columns.taint_classes();
-        let mut untolerated: SmallVec<[(NodeClass, i64); 8]> = classes
-            .map(|(class, taints)| (class, self.count_untolerated_soft_taints(taints, &tolerations)))
-            .filter(|(_, count)| *count > 0)
-            .collect();
+        let mut untolerated = self.untolerated_soft_taints(cycle);
         if untolerated.is_empty() {
             return Ok(());
         }
@@ -178,8 +177,24 @@ impl Score for TaintToleration {
         Ok(())
     }
 
+    fn is_uniform(&self, cycle: CycleContext<'_>, state: &CycleState) -> bool {
+        state.get::<PreScored>().is_some() && self.untolerated_soft_taints(cycle).is_empty()
+    }
+
     fn normalize(&self) -> Normalize {
         Normalize::Default { reverse: true }
+    }
+}
+
+impl TaintToleration {
+    /// The classes of nodes that have any, and how many.
+    fn untolerated_soft_taints(&self, cycle: CycleContext<'_>) -> SmallVec<[(NodeClass, i64); 8]> {
+        let tolerations = tolerations_of_soft_taints(cycle.pod);
+        let classes = cycle.columns.taint_classes();
+        classes
+            .map(|(class, taints)| (class, self.count_untolerated_soft_taints(taints, &tolerations)))
+            .filter(|(_, count)| *count > 0)
+            .collect()
     }
 }
 

@@ -1,4 +1,8 @@
-use plimsoll_framework::{Code, CycleContext, ExtensionPoint, MAX_NODE_SCORE, PreScoreOutcome, WeightedScore};
+use std::sync::Arc;
+
+use plimsoll_framework::{
+    Code, CycleContext, CycleState, ExtensionPoint, MAX_NODE_SCORE, PreScoreOutcome, Profile, WeightedScore,
+};
 use plimsoll_model::Moment;
 use plimsoll_model::columns::{Columns, NodeIndex};
 use rand_chacha::ChaCha8Rng;
@@ -6,14 +10,18 @@ use rand_core::RngCore;
 
 use super::Cycle;
 use crate::PluginScores;
+use crate::recall::Known;
+use crate::timeline::Timing;
 
 /// Score columns over the feasible nodes, kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    nodes: Vec<NodeIndex>,
+    pub(super) nodes: Arc<Vec<NodeIndex>>,
     scores: Vec<i64>,
-    totals: Vec<i64>,
-    skip: Vec<bool>,
+    pub(super) totals: Vec<i64>,
+    pub(super) skip: Vec<bool>,
+    /// There are no totals: the sums by row are all.
+    pub(super) by_row: bool,
 }
 
 /// Hears each score column, for those who want to know more than the sums.
@@ -47,6 +55,54 @@ impl ScoreLog for Vec<PluginScores> {
 }
 
 impl Buffers {
+    /// Adds one plugin's scores of all feasible nodes to the totals.
+    pub(super) fn add(
+        &mut self,
+        number: usize,
+        profile: &Profile,
+        context: CycleContext<'_>,
+        state: &CycleState,
+        timing: &Timing,
+        log: &mut impl ScoreLog,
+    ) -> Result<(), String> {
+        let Self {
+            nodes, scores, totals, ..
+        } = self;
+        let weighted = &profile.score[number];
+        let plugin = &weighted.plugin;
+        scores.clear();
+        scores.resize(nodes.len(), 0);
+        timing.count_score(number, nodes.len());
+        let begun = timing.plugin_begins();
+        let scored = plugin.score(context, state, nodes, scores);
+        let (point, code) = (ExtensionPoint::Score, code_of(&scored));
+        timing.plugin_ended(begun, plugin.name(), point, code, nodes.len());
+        scored.map_err(|error| format!("running Score plugins: plugin {:?} failed with: {error}", plugin.name()))?;
+        log.raw(weighted, scores);
+        let begun = timing.plugin_begins();
+        let normalized = plugin.normalize_scores(context, state, nodes, scores);
+        let (point, code) = (ExtensionPoint::ScoreExtensionNormalize, code_of(&normalized));
+        timing.plugin_ended(begun, plugin.name(), point, code, nodes.len());
+        normalized.map_err(|error| {
+            format!(
+                "running Normalize on Score plugins: plugin {:?} failed with: {error}",
+                plugin.name()
+            )
+        })?;
+        log.normalised(scores);
+        if let Some(score) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(*score)) {
+            return Err(format!(
+                "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score {score}, it \
+                 should in the range of [0, {MAX_NODE_SCORE}] after normalizing",
+                plugin.name()
+            ));
+        }
+        for (total, score) in totals.iter_mut().zip(scores.iter()) {
+            *total += score * weighted.weight;
+        }
+        Ok(())
+    }
+
     /// The sum of a node's scores, if it was scored.
     pub(super) fn total_of(&mut self, node: NodeIndex) -> Option<&mut i64> {
         let at = self.nodes.binary_search(&node).ok()?;
@@ -57,9 +113,8 @@ impl Buffers {
 impl Cycle {
     /// Scores the feasible nodes.
     pub(crate) fn rate(&mut self, columns: &Columns, now: Moment, log: &mut impl ScoreLog) -> Result<(), String> {
-        let buffers = &mut self.scoring;
-        buffers.nodes.clear();
-        buffers.nodes.extend(self.verdicts.feasible());
+        let mut known = self.known.take();
+        self.list_feasible(known.as_deref_mut());
         // As in kube-scheduler, nothing is prepared for scores that nobody gives.
         if !self.plan.profile.score.is_empty() || !self.plan.profile.extenders.is_empty() {
             let begun = self.timing.now();
@@ -68,9 +123,34 @@ impl Cycle {
             prepared?;
         }
         let begun = self.timing.now();
-        let scored = self.score(columns, now, log);
+        let is_known = known
+            .as_deref_mut()
+            .is_some_and(|known| self.score_changed(known, columns, now));
+        self.known = known.filter(|_| is_known);
+        let scored = if is_known {
+            Ok(())
+        } else {
+            self.score(columns, now, log)
+        };
         self.timing.point(ExtensionPoint::Score, begun, code_of(&scored));
         scored
+    }
+
+    fn list_feasible(&mut self, known: Option<&mut Known>) {
+        let feasible = self.verdicts.feasible();
+        match known {
+            Some(known) if known.verdicts.feasible() == feasible => self.scoring.nodes = Arc::clone(known.feasible()),
+            _ => {
+                let nodes = &mut self.scoring.nodes;
+                match Arc::get_mut(nodes) {
+                    Some(nodes) => {
+                        nodes.clear();
+                        nodes.extend(feasible);
+                    }
+                    None => *nodes = Arc::new(feasible.iter().collect()),
+                }
+            }
+        }
     }
 
     fn pre_score(&mut self, columns: &Columns, now: Moment) -> Result<(), String> {
@@ -111,59 +191,14 @@ impl Cycle {
             columns,
             now,
         };
-        let Buffers {
-            nodes,
-            scores,
-            totals,
-            skip,
-        } = &mut self.scoring;
-        totals.clear();
-        totals.resize(nodes.len(), 0);
-        for (number, (weighted, skip)) in self.plan.profile.score.iter().zip(skip.iter()).enumerate() {
-            if *skip {
-                continue;
-            }
-            let plugin = &weighted.plugin;
-            scores.clear();
-            scores.resize(nodes.len(), 0);
-            self.timing.count_score(number, nodes.len());
-            let begun = self.timing.plugin_begins();
-            let scored = plugin.score(context, &self.state, nodes, scores);
-            self.timing.plugin_ended(
-                begun,
-                plugin.name(),
-                ExtensionPoint::Score,
-                code_of(&scored),
-                nodes.len(),
-            );
-            scored
-                .map_err(|error| format!("running Score plugins: plugin {:?} failed with: {error}", plugin.name()))?;
-            log.raw(weighted, scores);
-            let begun = self.timing.plugin_begins();
-            let normalized = plugin.normalize_scores(context, &self.state, nodes, scores);
-            self.timing.plugin_ended(
-                begun,
-                plugin.name(),
-                ExtensionPoint::ScoreExtensionNormalize,
-                code_of(&normalized),
-                nodes.len(),
-            );
-            normalized.map_err(|error| {
-                format!(
-                    "running Normalize on Score plugins: plugin {:?} failed with: {error}",
-                    plugin.name()
-                )
-            })?;
-            log.normalised(scores);
-            if let Some(score) = scores.iter().find(|score| !(0..=MAX_NODE_SCORE).contains(*score)) {
-                return Err(format!(
-                    "applying score defaultWeights on Score plugins: plugin {:?} returns an invalid score {score}, it \
-                     should in the range of [0, {MAX_NODE_SCORE}] after normalizing",
-                    plugin.name()
-                ));
-            }
-            for (total, score) in totals.iter_mut().zip(scores.iter()) {
-                *total += score * weighted.weight;
+        let buffers = &mut self.scoring;
+        buffers.by_row = false;
+        buffers.totals.clear();
+        buffers.totals.resize(buffers.nodes.len(), 0);
+        let profile = &self.plan.profile;
+        for number in 0..profile.score.len() {
+            if !buffers.skip.get(number).copied().unwrap_or(false) {
+                buffers.add(number, profile, context, &self.state, &self.timing, log)?;
             }
         }
         Ok(())
@@ -172,6 +207,11 @@ impl Cycle {
     /// Chooses among the best of the nodes scored; `None` when there are none. Each of the best has the same chance, up to one
     /// part in 2^64 per node.
     pub(crate) fn choose(&self, ties: &mut ChaCha8Rng) -> Option<NodeIndex> {
+        if self.scoring.by_row {
+            let scores = &self.known.as_ref()?.scores;
+            let count = scores.count_of_best();
+            return scores.nth_of_best(if count > 1 { draw(ties, count) } else { 0 });
+        }
         let Buffers { nodes, totals, .. } = &self.scoring;
         let best = totals.iter().max()?;
         let count = totals.iter().filter(|total| *total == best).count();

@@ -171,6 +171,7 @@ impl Engine {
         }
         self.verdicts.extend(cycle.state.take_permit_verdicts());
         tell_volume_errors(&cycle.state, out);
+        self.keep_kind(&mut cycle);
         cycle.timing.hand_over(&mut self.timeline, &mut self.evaluations);
         self.spare = Some(cycle);
         self.release_held(now, out);
@@ -238,6 +239,9 @@ impl Engine {
 
     fn filter(&mut self, cycle: &mut Cycle, scope: Scope, now: Moment) -> Flow {
         cycle.timing.open();
+        if scope == Scope::All {
+            self.recall_kind(cycle);
+        }
         let filtered = self.filter_pass(cycle, scope, now);
         if filtered.is_err() {
             cycle.timing.close(ExtensionPoint::Filter, Code::Error);
@@ -252,6 +256,20 @@ impl Engine {
             // Whatever is wrong with the nominated node, the others are still to be tried.
             Err(_) if scope != Scope::All => Flow::Go(Stage::Filter(Scope::All)),
             Err(message) => Flow::Done(failed(cycle, message)),
+        }
+    }
+
+    /// Takes up what is known for pods of its kind. Extenders that are interested want the scores of single nodes.
+    fn recall_kind(&mut self, cycle: &mut Cycle) {
+        let has_extenders = cycle.plan.extenders(&cycle.pod).next().is_some();
+        if cycle.known.is_none() && !has_extenders && !cycle.is_restricted() {
+            cycle.known = self.recall.take(&cycle.pod, &cycle.plan, &cycle.skip_filter);
+        }
+    }
+
+    fn keep_kind(&mut self, cycle: &mut Cycle) {
+        if let Some(known) = cycle.known.take().filter(|_| self.plans.contains(&cycle.plan)) {
+            self.recall.put(known);
         }
     }
 
@@ -336,6 +354,7 @@ impl Engine {
             return Flow::Done(self.claim_node(cycle, choice, now, out));
         }
         tell_volume_errors(&cycle.state, out);
+        self.keep_kind(cycle);
         let (pod, plan, begun_at) = (Arc::clone(&cycle.pod), Arc::clone(&cycle.plan), cycle.begun_at);
         cycle.reuse(pod, plan, begun_at);
         Flow::Go(Stage::Look)

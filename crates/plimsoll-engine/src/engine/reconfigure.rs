@@ -27,6 +27,7 @@ impl Engine {
         self.plans = plans;
         // Its buffers serve any plan, but it would keep plugins alive that nobody uses.
         self.spare = None;
+        self.recall.clear();
         for pod in self.ledger.waiting() {
             self.judge_membership(&pod);
         }

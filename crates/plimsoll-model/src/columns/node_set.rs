@@ -30,9 +30,22 @@ impl NodeIndex {
 }
 
 /// A set of rows: one bit each, combined a machine word at a time.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct NodeSet {
     words: Vec<u64>,
+}
+
+impl Clone for NodeSet {
+    fn clone(&self) -> Self {
+        Self {
+            words: self.words.clone(),
+        }
+    }
+
+    /// Keeps the memory.
+    fn clone_from(&mut self, other: &Self) {
+        self.words.clone_from(&other.words);
+    }
 }
 
 impl NodeSet {

@@ -1,0 +1,170 @@
+//! What was found out about nodes for pods of one kind, kept so that the next such pod costs a look at the nodes that have
+//! changed since, not at all of them. Nothing here has a say in a decision: the same comes out as from a look at all.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use plimsoll_framework::Verdicts;
+use plimsoll_model::Pod;
+use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
+
+use crate::plan::Plan;
+use crate::row_scores::RowScores;
+
+/// How many kinds of pods are kept. Each costs some 13 bytes per node.
+const KINDS: usize = 16;
+
+/// Of how many pods the kinds are remembered, to tell those that come again: a kind is kept from its second pod on.
+const SEEN: usize = 64;
+
+/// What is known of the kinds of pods that came last.
+#[derive(Default)]
+pub(crate) struct Recall {
+    /// The one that was used last comes last.
+    kinds: Vec<Box<Known>>,
+    seen: Vec<u64>,
+    next_seen: usize,
+    off: bool,
+}
+
+/// What is known of the nodes for pods of one kind.
+pub(crate) struct Known {
+    hash: u64,
+    pod: Arc<Pod>,
+    plan: Arc<Plan>,
+    /// Which of the profile's filters have nothing to do.
+    skip: Vec<bool>,
+    /// As many filters, the first ones of the profile, follow rows or have nothing to do.
+    pub(crate) filters: usize,
+    /// What these say.
+    pub(crate) verdicts: Verdicts,
+    /// The version of the columns by which they said it; none before they did.
+    judged_at: Option<u64>,
+    /// How many nodes each of them has rejected.
+    pub(crate) rejected_by: Vec<usize>,
+    /// The feasible nodes as a list, once somebody has asked for it.
+    feasible: Option<Arc<Vec<NodeIndex>>>,
+    pub(crate) scores: RowScores,
+}
+
+impl Recall {
+    /// Keeps nothing from here on.
+    pub(crate) fn turn_off(&mut self) {
+        self.off = true;
+        self.clear();
+    }
+
+    /// Rows mean something else, or profiles do.
+    pub(crate) fn clear(&mut self) {
+        self.kinds.clear();
+        self.seen.clear();
+        self.next_seen = 0;
+    }
+
+    /// What is known for a pod with these filters switched off, if pods of its kind come again and again.
+    /// [`Recall::put`] gives it back.
+    pub(crate) fn take(&mut self, pod: &Arc<Pod>, plan: &Arc<Plan>, skip: &[bool]) -> Option<Box<Known>> {
+        if self.off {
+            return None;
+        }
+        let filters = filters_that_follow_rows(plan, skip);
+        if filters == 0 {
+            return None;
+        }
+        let hash = hash_of(pod);
+        let is_it = |known: &Box<Known>| known.hash == hash && known.is_for(pod, plan, skip);
+        if let Some(at) = self.kinds.iter().position(is_it) {
+            return Some(self.kinds.remove(at));
+        }
+        self.comes_again(hash).then(|| {
+            Box::new(Known {
+                hash,
+                pod: Arc::clone(pod),
+                plan: Arc::clone(plan),
+                skip: skip.to_vec(),
+                filters,
+                verdicts: Verdicts::default(),
+                judged_at: None,
+                rejected_by: vec![0; filters],
+                feasible: None,
+                scores: RowScores::default(),
+            })
+        })
+    }
+
+    fn comes_again(&mut self, hash: u64) -> bool {
+        if self.seen.contains(&hash) {
+            return true;
+        }
+        if self.seen.len() < SEEN {
+            self.seen.push(hash);
+        } else {
+            self.seen[self.next_seen] = hash;
+            self.next_seen = (self.next_seen + 1) % SEEN;
+        }
+        false
+    }
+
+    /// Keeps what is known for the next pod of that kind.
+    pub(crate) fn put(&mut self, known: Box<Known>) {
+        if self.kinds.len() >= KINDS {
+            self.kinds.remove(0);
+        }
+        self.kinds.push(known);
+    }
+}
+
+impl Known {
+    fn is_for(&self, pod: &Pod, plan: &Arc<Plan>, skip: &[bool]) -> bool {
+        Arc::ptr_eq(&self.plan, plan) && self.skip == skip && is_of_one_kind(&self.pod, pod)
+    }
+
+    /// The rows that have changed since it was last asked.
+    pub(crate) fn changed_rows(&mut self, columns: &Columns) -> NodeSet {
+        let changed = match self.judged_at {
+            Some(version) => columns.changed_since(version),
+            None => columns.nodes().clone(),
+        };
+        self.judged_at = Some(columns.version());
+        if !changed.is_empty() {
+            self.feasible = None;
+        }
+        changed
+    }
+
+    /// The feasible nodes in ascending order.
+    pub(crate) fn feasible(&mut self) -> &Arc<Vec<NodeIndex>> {
+        let list = || Arc::new(self.verdicts.feasible().iter().collect());
+        self.feasible.get_or_insert_with(list)
+    }
+
+    /// Has the list of feasible nodes stay as it is, since the nodes that changed are feasible as they were before.
+    pub(crate) fn keep_feasible(&mut self, list: Option<Arc<Vec<NodeIndex>>>) {
+        self.feasible = list;
+    }
+
+    pub(crate) fn take_feasible(&mut self) -> Option<Arc<Vec<NodeIndex>>> {
+        self.feasible.take()
+    }
+}
+
+/// How many filters from the first one on have nothing to do, or follow rows.
+fn filters_that_follow_rows(plan: &Plan, skip: &[bool]) -> usize {
+    let filters = plan.profile.filter.iter().zip(skip);
+    filters
+        .take_while(|(filter, skip)| **skip || filter.follows_rows())
+        .count()
+}
+
+/// Whether plugins that follow rows say the same of both.
+fn is_of_one_kind(one: &Pod, two: &Pod) -> bool {
+    one.spec == two.spec
+        && one.status.container_statuses == two.status.container_statuses
+        && one.status.pod_level == two.status.pod_level
+        && one.status.resize_pending_reason == two.status.resize_pending_reason
+}
+
+fn hash_of(pod: &Pod) -> u64 {
+    FixedState::default().hash_one(&pod.spec)
+}

@@ -1,0 +1,262 @@
+//! Pods like others before them are placed by what is known from those, and by the nodes that have changed since. What comes
+//! of it is what comes of a look at all nodes.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use plimsoll_config::{FeatureGates, load};
+use plimsoll_engine::{ClaimId, ClaimInput, Engine, Evaluations, Notice, Outcome, Step};
+use plimsoll_framework::Profile;
+use plimsoll_model::testing::{PodBuilder, node, pod};
+use plimsoll_model::{Change, Delta, Effect, Moment, Node, Pod, Seq};
+use proptest::prelude::*;
+
+const KINDS: usize = 9;
+const NODES: usize = 70;
+const ZONE: &str = "zone";
+
+/// What happens next. Numbers are taken modulo what there is.
+#[derive(Debug, Clone)]
+enum Event {
+    /// Makes the node, or makes it anew with other properties.
+    Node(usize, Shape),
+    DeleteNode(usize),
+    /// Pods of this kind are created and tried, so many.
+    Pods(usize, usize),
+    /// One that preemption has made room for, on this node: others of no higher priority must leave it alone.
+    Nominate(usize),
+    /// The oldest claim that waits hears this.
+    Bound,
+    Refused,
+    /// A pod that is on a node goes.
+    DeletePod(usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    milli_cpu: u32,
+    zone: usize,
+    cordoned: bool,
+    taint: u8,
+    image: bool,
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    (1..8_u32, 0..3_usize, prop::bool::weighted(0.1), 0..8_u8, any::<bool>()).prop_map(
+        |(cpus, zone, cordoned, taint, image)| Shape {
+            milli_cpu: cpus * 500,
+            zone,
+            cordoned,
+            taint,
+            image,
+        },
+    )
+}
+
+fn events() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        3 => (0..NODES, shapes()).prop_map(|(node, shape)| Event::Node(node, shape)),
+        1 => (0..NODES).prop_map(Event::DeleteNode),
+        8 => (0..KINDS, 1..5_usize).prop_map(|(kind, pods)| Event::Pods(kind, pods)),
+        1 => (0..NODES).prop_map(Event::Nominate),
+        4 => Just(Event::Bound),
+        1 => Just(Event::Refused),
+        2 => any::<usize>().prop_map(Event::DeletePod),
+    ]
+}
+
+fn built(at: usize, shape: Shape) -> Node {
+    let name = format!("n{at}");
+    let mut made = node(&name)
+        .label("kubernetes.io/hostname", &name)
+        .label(ZONE, &format!("z{}", shape.zone))
+        .cpu(&format!("{}m", shape.milli_cpu))
+        .memory("4Gi")
+        .pods(6);
+    if shape.cordoned {
+        made = made.unschedulable();
+    }
+    match shape.taint {
+        0 => made = made.taint("hard", "", Effect::NoSchedule),
+        1 => made = made.taint("soft", "", Effect::PreferNoSchedule),
+        _ => {}
+    }
+    if shape.image {
+        made = made.image("heavy:1", 700 << 20);
+    }
+    made.build()
+}
+
+fn with_affinity(pod: PodBuilder, affinity: &str) -> PodBuilder {
+    pod.with(|pod| pod.spec.affinity = serde_json::from_str(affinity).ok())
+}
+
+fn of_kind(kind: usize, name: &str) -> Pod {
+    let plain = pod(name).cpu("300m").memory("200Mi").label("app", &format!("a{kind}"));
+    let built = match kind {
+        0 => plain,
+        1 => plain.cpu("900m").image("heavy:1"),
+        2 => plain.node_selector(ZONE, "z1"),
+        3 => plain.host_port(80),
+        4 => plain.with(|pod| {
+            let spread = r#"{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule",
+                "labelSelector":{"matchLabels":{"app":"a4"}}}"#;
+            pod.spec.topology_spread_constraints = serde_json::from_str(spread).into_iter().collect();
+        }),
+        5 => with_affinity(
+            plain,
+            r#"{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
+            {"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":"a5"}}}]}}"#,
+        ),
+        6 => with_affinity(
+            plain,
+            r#"{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":10,"podAffinityTerm":
+            {"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"a0"}}}}]}}"#,
+        ),
+        7 => with_affinity(
+            plain,
+            r#"{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":5,"preference":
+            {"matchExpressions":[{"key":"zone","operator":"In","values":["z2"]}]}}]}}"#,
+        ),
+        // Asks for more than any node has.
+        _ => plain.cpu("9"),
+    };
+    built.build()
+}
+
+fn profiles(percentage: u32) -> Vec<Arc<Profile>> {
+    let gates = FeatureGates::default();
+    let text = format!(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+         percentageOfNodesToScore: {percentage}\nprofiles: [{{ schedulerName: default-scheduler }}]\n"
+    );
+    let config = load(&text, &gates).unwrap();
+    let profile = Profile::assemble(&config.profiles[0], &plimsoll_plugins::registry(), &gates).unwrap();
+    vec![Arc::new(profile)]
+}
+
+/// One engine and what it has said.
+struct Run {
+    engine: Engine,
+    seq: Seq,
+    nodes: BTreeMap<usize, Arc<Node>>,
+    guests: Vec<Arc<Pod>>,
+    claims: Vec<(ClaimId, Arc<Pod>)>,
+    made: usize,
+    said: Vec<String>,
+}
+
+impl Run {
+    fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            seq: Seq::ZERO,
+            nodes: BTreeMap::new(),
+            guests: Vec::new(),
+            claims: Vec::new(),
+            made: 0,
+            said: Vec::new(),
+        }
+    }
+
+    fn tell(&mut self, delta: Delta) {
+        self.seq = self.seq.next();
+        let change = Change { seq: self.seq, delta };
+        self.engine.apply(&change, Moment::ZERO, &mut Vec::new());
+    }
+
+    fn play(&mut self, event: &Event) {
+        match event {
+            Event::Node(at, shape) => {
+                let new = Arc::new(built(*at, *shape));
+                match self.nodes.insert(*at, Arc::clone(&new)) {
+                    Some(old) => self.tell(Delta::NodeUpdated { old, new }),
+                    None => self.tell(Delta::NodeAdded(new)),
+                }
+            }
+            Event::DeleteNode(at) => {
+                if let Some(node) = self.nodes.remove(at) {
+                    self.tell(Delta::NodeDeleted(node));
+                }
+            }
+            Event::Pods(kind, pods) => (0..*pods).for_each(|_| self.place(*kind)),
+            Event::Nominate(at) => {
+                self.made += 1;
+                let waiting = pod(&format!("p{}", self.made)).cpu("400m").priority(10);
+                let waiting = waiting.nominated(&format!("n{at}")).build();
+                self.tell(Delta::PodAdded(Arc::new(waiting)));
+            }
+            Event::Bound => {
+                if let Some((claim, pod)) = self.oldest_claim() {
+                    let node = self.engine.claim(claim).map(|claim| claim.node().to_owned());
+                    let mut new = Pod::clone(&pod);
+                    new.spec.node_name = node.map(Into::into);
+                    self.answer(claim, ClaimInput::Bound);
+                    let new = Arc::new(new);
+                    self.guests.push(Arc::clone(&new));
+                    self.tell(Delta::PodUpdated { old: pod, new });
+                }
+            }
+            Event::Refused => {
+                if let Some((claim, pod)) = self.oldest_claim() {
+                    self.answer(claim, ClaimInput::Refused { message: String::new() });
+                    self.tell(Delta::PodDeleted(pod));
+                }
+            }
+            Event::DeletePod(at) => {
+                if !self.guests.is_empty() {
+                    let guest = self.guests.remove(at % self.guests.len());
+                    self.tell(Delta::PodDeleted(guest));
+                }
+            }
+        }
+    }
+
+    fn oldest_claim(&mut self) -> Option<(ClaimId, Arc<Pod>)> {
+        (!self.claims.is_empty()).then(|| self.claims.remove(0))
+    }
+
+    fn answer(&mut self, claim: ClaimId, input: ClaimInput) {
+        let mut out: Vec<Notice> = Vec::new();
+        self.engine.bind_input(claim, input, Moment::ZERO, &mut out);
+    }
+
+    fn place(&mut self, kind: usize) {
+        self.made += 1;
+        let pod = Arc::new(of_kind(kind, &format!("p{}", self.made)));
+        self.tell(Delta::PodAdded(Arc::clone(&pod)));
+        let step = self.engine.begin(&pod, Moment::ZERO, &mut Vec::new());
+        let counted = Evaluations::POINTS.map(|point| self.engine.evaluations().at(point).collect::<Vec<_>>());
+        self.said.push(format!("{step:?} {counted:?}"));
+        match step {
+            Step::Done(Outcome::Placed(placement)) => self.claims.push((placement.claim, pod)),
+            _ => self.tell(Delta::PodDeleted(pod)),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(debug_assertions) { 150 } else { 3000 }))]
+
+    /// Decisions, reasons, nominations and how many nodes each plugin is said to have seen.
+    #[test]
+    fn what_is_decided_is_the_same_as_by_a_look_at_all_nodes(
+        first in prop::collection::vec(shapes(), 1..NODES),
+        events in prop::collection::vec(events(), 1..80),
+        percentage in prop::sample::select(vec![100_u32, 10]),
+    ) {
+        let nodes = first.iter().enumerate().map(|(at, shape)| Event::Node(at, *shape));
+        let events: Vec<Event> = nodes.chain(events).collect();
+        let engine = || Engine::new(profiles(percentage), 3);
+        let (mut knowing, mut looking) = (Run::new(engine()), Run::new(engine().looking_at_all()));
+        for event in &events {
+            knowing.play(event);
+            looking.play(event);
+            prop_assert_eq!(&knowing.said, &looking.said);
+            knowing.said.clear();
+            looking.said.clear();
+        }
+    }
+}
