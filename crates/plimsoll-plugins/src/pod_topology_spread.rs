@@ -125,8 +125,13 @@ impl Prepare for PodTopologySpread {
         for when in [WhenUnsatisfiable::DoNotSchedule, WhenUnsatisfiable::ScheduleAnyway] {
             // What can't be parsed is told when it is needed.
             let constraints = self.constraints(pod, columns, when).unwrap_or_default();
-            for query in constraints.iter().filter_map(|constraint| constraint.query(pod)) {
-                columns.keep_count(&query);
+            for constraint in &constraints {
+                let Some(query) = constraint.query(pod) else { continue };
+                // Soft constraints weigh domains by the nodes that are feasible, so that sums of all are of no use to them.
+                match when {
+                    WhenUnsatisfiable::DoNotSchedule => columns.keep_count_by(&query, &constraint.topology_key),
+                    WhenUnsatisfiable::ScheduleAnyway => columns.keep_count(&query),
+                };
             }
         }
     }

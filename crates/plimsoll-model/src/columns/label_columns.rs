@@ -20,6 +20,10 @@ impl ValueId {
     }
 }
 
+/// A key that ever had more values than this keeps no set of nodes for each: a host name has as many values as there are nodes,
+/// a zone has a few.
+const FEW_VALUES: usize = 32;
+
 /// Labels of all nodes, one column per key.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LabelColumns {
@@ -35,12 +39,15 @@ struct KeyColumn {
     values: Vec<Value>,
     by_text: Map<CompactString, ValueId>,
     free: Vec<ValueId>,
+    has_many_values: bool,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Value {
     text: CompactString,
     node_count: usize,
+    /// Empty if there are many values.
+    nodes: NodeSet,
 }
 
 impl LabelColumns {
@@ -87,6 +94,9 @@ impl KeyColumn {
     fn set(&mut self, row: NodeIndex, value: &str) {
         let id = self.id_of(value);
         self.values[id.slot()].node_count += 1;
+        if !self.has_many_values {
+            self.values[id.slot()].nodes.insert(row);
+        }
         self.nodes.insert(row);
         if row.as_usize() >= self.ids.len() {
             self.ids.resize(row.as_usize() + 1, None);
@@ -101,6 +111,7 @@ impl KeyColumn {
         self.nodes.remove(row);
         let value = &mut self.values[id.slot()];
         value.node_count -= 1;
+        value.nodes.remove(row);
         if value.node_count == 0 {
             self.by_text.remove(&value.text);
             value.text = CompactString::default();
@@ -116,6 +127,10 @@ impl KeyColumn {
             self.values.push(Value::default());
             ValueId::of_slot(self.values.len() - 1)
         });
+        if self.values.len() > FEW_VALUES && !self.has_many_values {
+            self.has_many_values = true;
+            self.values.iter_mut().for_each(|value| value.nodes = NodeSet::new());
+        }
         self.values[id.slot()].text = value.into();
         self.by_text.insert(value.into(), id);
         id
@@ -185,7 +200,21 @@ impl<'a> LabelColumn<'a> {
 
     /// The nodes that have this value.
     pub fn nodes_with(self, id: ValueId) -> NodeSet {
-        NodeSet::from_column(self.ids(), |own| *own == Some(id))
+        if self.column.has_many_values {
+            NodeSet::from_column(self.ids(), |own| *own == Some(id))
+        } else {
+            self.column
+                .values
+                .get(id.slot())
+                .map(|value| value.nodes.clone())
+                .unwrap_or_default()
+        }
+    }
+
+    /// The nodes whose value has a slot that passes; asked once per slot, not per node.
+    pub fn nodes_in_slots(self, passes: impl FnMut(usize) -> bool) -> NodeSet {
+        let table: Vec<bool> = (0..self.slots()).map(passes).collect();
+        self.nodes_in_table(&table)
     }
 
     /// The nodes that have one of these values.
@@ -225,6 +254,13 @@ impl<'a> LabelColumn<'a> {
     }
 
     fn nodes_in_table(self, table: &[bool]) -> NodeSet {
-        NodeSet::from_column(self.ids(), |own| own.is_some_and(|id| table[id.slot()]))
+        if self.column.has_many_values {
+            return NodeSet::from_column(self.ids(), |own| own.is_some_and(|id| table[id.slot()]));
+        }
+        let mut nodes = NodeSet::new();
+        for (value, _) in self.column.values.iter().zip(table).filter(|(_, passes)| **passes) {
+            nodes.union_with(&value.nodes);
+        }
+        nodes
     }
 }

@@ -13,11 +13,23 @@ pub(super) struct Domains {
 
 impl Domains {
     /// Counts by the values of a label, over nodes that all have it.
-    pub(super) fn count(column: LabelColumn<'_>, nodes: &NodeSet, pods: Option<PodCounts<'_>>) -> Self {
+    pub(super) fn count(column: LabelColumn<'_>, key: &str, nodes: &NodeSet, pods: Option<PodCounts<'_>>) -> Self {
         let mut domains = Self {
             counts: vec![None; column.slots()],
             ..Self::default()
         };
+        // Where every node with the label counts, the columns know already how many pods there are.
+        let known = pods.map(|pods| pods.by_domain(key));
+        if let None | Some(Some(_)) = known
+            && nodes == column.nodes()
+        {
+            for (value, _) in column.values() {
+                let pods = known.flatten().map_or(0, |pods| pods.of(value));
+                domains.counts[column.slot(value)] = Some(i64::try_from(pods).unwrap_or(i64::MAX));
+            }
+            domains.rank();
+            return domains;
+        }
         for value in nodes.iter().filter_map(|node| column.value(node)) {
             domains.counts[column.slot(value)].get_or_insert(0);
         }

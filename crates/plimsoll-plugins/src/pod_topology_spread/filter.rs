@@ -10,6 +10,9 @@ use super::eligible::Eligible;
 const MISSING_LABEL: ReasonCode = ReasonCode(0);
 const TOO_MANY: ReasonCode = ReasonCode(1);
 
+/// As many nodes are judged one by one, more by their domains.
+const ONE_BY_ONE: usize = 64;
+
 /// What kube-scheduler takes for the least when there is no domain; seen only by a constraint that wants none.
 const NO_LEAST: i64 = 0x7fff_ffff;
 
@@ -49,7 +52,9 @@ impl Hard {
                 .as_ref()
                 .map_or(Ok(0), |query| kept(query, columns).map(PodCounts::total))?;
             Ok(Spread {
-                domains: column.map_or_else(Domains::default, |column| Domains::count(column, &nodes, pods)),
+                domains: column.map_or_else(Domains::default, |column| {
+                    Domains::count(column, &constraint.topology_key, &nodes, pods)
+                }),
                 nodes,
                 selects_itself: constraint.selects(&pod.labels),
                 query,
@@ -73,8 +78,12 @@ impl Hard {
             if change != 0 && pass.feasible().len() > 1 {
                 return Err(format!("{NAME} judges several nodes while pods are moved"));
             }
-            let too_many = |node: &NodeIndex| spread.has_too_many(column, *node, change);
-            let rejected: NodeSet = pass.feasible().iter().filter(too_many).collect();
+            let rejected = if change == 0 && pass.feasible().len() > ONE_BY_ONE {
+                column.nodes_in_slots(|slot| spread.is_crowded(slot))
+            } else {
+                let too_many = |node: &NodeIndex| spread.has_too_many(column, *node, change);
+                pass.feasible().iter().filter(too_many).collect()
+            };
             pass.reject_set(&rejected, TOO_MANY, Resolvability::Resolvable);
         }
         Ok(())
@@ -126,6 +135,12 @@ impl Spread {
         let slot = column.slot(value);
         let change = if self.nodes.contains(node) { change } else { 0 };
         let skew = self.domains.of(slot) + change + i64::from(self.selects_itself) - self.fewest(slot, change);
+        skew > i64::from(self.constraint.max_skew)
+    }
+
+    /// Whether a domain has too many as it was counted.
+    fn is_crowded(&self, slot: usize) -> bool {
+        let skew = self.domains.of(slot) + i64::from(self.selects_itself) - self.fewest(slot, 0);
         skew > i64::from(self.constraint.max_skew)
     }
 
