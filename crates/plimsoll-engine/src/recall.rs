@@ -157,14 +157,22 @@ fn filters_that_follow_rows(plan: &Plan, skip: &[bool]) -> usize {
         .count()
 }
 
-/// Whether plugins that follow rows say the same of both.
+/// Whether plugins that follow rows say the same of both: these do not look at volumes and claims, which are often the pod's own.
 fn is_of_one_kind(one: &Pod, two: &Pod) -> bool {
-    one.spec == two.spec
+    one.spec.equals_but_for_claims(&two.spec)
         && one.status.container_statuses == two.status.container_statuses
         && one.status.pod_level == two.status.pod_level
         && one.status.resize_pending_reason == two.status.resize_pending_reason
 }
 
 fn hash_of(pod: &Pod) -> u64 {
-    FixedState::default().hash_one(&pod.spec)
+    let spec = &pod.spec;
+    FixedState::default().hash_one((
+        &spec.containers,
+        &spec.node_selector,
+        &spec.affinity,
+        &spec.tolerations,
+        &spec.topology_spread_constraints,
+        spec.priority,
+    ))
 }

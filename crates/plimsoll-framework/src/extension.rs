@@ -125,8 +125,8 @@ pub trait Filter: Plugin {
         false
     }
 
-    /// Whether its verdict on a node follows from the pod's spec, its arguments and that node's row in the columns alone, so
-    /// that it stays the same for all pods of that spec until the row changes ([`Columns::changed_since`]). Such a filter
+    /// Whether its verdict on a node follows from the pod's spec but for volumes and claims, its arguments and that node's row in
+    /// the columns alone, so that it stays the same for all pods of that spec until the row changes ([`Columns::changed_since`]). Such a filter
     /// [judges nodes alone](Filter::judges_nodes_alone), and looks only at the nodes that it is shown. It is not asked again
     /// about nodes that have not changed.
     fn follows_rows(&self) -> bool {
@@ -220,13 +220,19 @@ impl Normalize {
         let max = scores.iter().copied().max().unwrap_or(0).max(0);
         // Wraps where Go does: what comes of it is out of range, and told.
         let share = |score: i64| score.wrapping_mul(MAX_NODE_SCORE) / max;
+        let normalized = |score: i64| match (max, reverse) {
+            (0, true) => MAX_NODE_SCORE,
+            (0, false) => score,
+            (_, false) => share(score),
+            (_, true) => MAX_NODE_SCORE.wrapping_sub(share(score)),
+        };
+        // Nodes next to each other are mostly alike, and divisions dear.
+        let mut last = (0, normalized(0));
         for score in scores {
-            *score = match (max, reverse) {
-                (0, true) => MAX_NODE_SCORE,
-                (0, false) => *score,
-                (_, false) => share(*score),
-                (_, true) => MAX_NODE_SCORE.wrapping_sub(share(*score)),
-            };
+            if *score != last.0 {
+                last = (*score, normalized(*score));
+            }
+            *score = last.1;
         }
     }
 }
@@ -242,8 +248,8 @@ pub trait Score: Plugin {
         scores: &mut [i64],
     ) -> Result<(), String>;
 
-    /// Whether a node's raw score is in 0..=100, needs no [`normalize`](Score::normalize), and follows from the pod's spec, its
-    /// arguments and that node's row in the columns alone, as with [`Filter::follows_rows`].
+    /// Whether a node's raw score is in 0..=100, needs no [`normalize`](Score::normalize), and follows from the pod's spec but
+    /// for volumes and claims, its arguments and that node's row in the columns alone, as with [`Filter::follows_rows`].
     fn follows_rows(&self) -> bool {
         false
     }

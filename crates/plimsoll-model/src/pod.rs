@@ -164,6 +164,50 @@ pub struct PodSpec {
     pub host_users: Option<bool>,
 }
 
+impl PodSpec {
+    /// Whether both ask for the same, but for volumes and claims of devices, which are often a pod's own.
+    pub fn equals_but_for_claims(&self, other: &Self) -> bool {
+        let Self {
+            scheduler_name,
+            node_name,
+            priority,
+            preemption_policy,
+            scheduling_gates,
+            node_selector,
+            affinity,
+            tolerations,
+            topology_spread_constraints,
+            containers,
+            init_containers,
+            overhead,
+            pod_level_requests,
+            limits,
+            volumes: _,
+            resource_claims: _,
+            scheduling_group,
+            host_network,
+            host_users,
+        } = self;
+        *containers == other.containers
+            && *init_containers == other.init_containers
+            && *overhead == other.overhead
+            && *pod_level_requests == other.pod_level_requests
+            && *limits == other.limits
+            && *node_selector == other.node_selector
+            && *affinity == other.affinity
+            && *tolerations == other.tolerations
+            && *topology_spread_constraints == other.topology_spread_constraints
+            && *priority == other.priority
+            && *preemption_policy == other.preemption_policy
+            && *scheduler_name == other.scheduler_name
+            && *node_name == other.node_name
+            && *scheduling_gates == other.scheduling_gates
+            && *scheduling_group == other.scheduling_group
+            && *host_network == other.host_network
+            && *host_users == other.host_users
+    }
+}
+
 /// Whether other pods may be evicted for a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize)]
 #[serde(from = "CompactString")]

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use plimsoll_framework::{CycleContext, MAX_NODE_SCORE};
 use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex, NodeSet, PodCounts};
 
@@ -47,17 +49,18 @@ impl Soft {
         } else {
             columns.nodes().clone()
         };
-        let ignored: NodeSet = feasible
-            .iter()
-            .copied()
-            .filter(|node| !scored.contains(*node))
-            .collect();
-        let registered: Vec<NodeIndex> = feasible.iter().copied().filter(|node| scored.contains(*node)).collect();
+        let (registered, ignored): (Cow<'_, [NodeIndex]>, NodeSet) =
+            if feasible.iter().all(|node| scored.contains(*node)) {
+                (Cow::Borrowed(feasible), NodeSet::new())
+            } else {
+                let (registered, ignored): (Vec<_>, Vec<_>) = feasible.iter().partition(|node| scored.contains(**node));
+                (Cow::Owned(registered), ignored.into_iter().collect())
+            };
         let count = |constraint: Constraint| {
             let pods = constraint.counts(cycle.pod, columns)?;
             let (counts, size) = if constraint.topology_key == HOSTNAME {
-                let on = |node: &NodeIndex| pods.map_or(0, |pods| pods.on(*node));
-                (Counts::OfNode(feasible.iter().map(on).collect()), registered.len())
+                let counts = pods.map_or_else(|| vec![0; feasible.len()], |pods| on_nodes(pods, feasible));
+                (Counts::OfNode(counts), registered.len())
             } else {
                 let column = columns.label_key(&constraint.topology_key);
                 let nodes = eligible.among(&scored, &constraint);
@@ -82,13 +85,22 @@ impl Soft {
             let Some(column) = columns.label_key(&spread.topology_key) else {
                 continue;
             };
-            for (at, (node, sum)) in feasible.iter().zip(&mut sums).enumerate() {
-                if let Some(value) = column.value(*node) {
-                    let count = match &spread.counts {
-                        Counts::OfNode(counts) => i64::from(counts[at]),
-                        Counts::OfDomain(counts) => counts[column.slot(value)],
-                    };
-                    *sum += spread.part(count);
+            match &spread.counts {
+                Counts::OfNode(counts) => {
+                    let mut part = Last::new(|count: u32| spread.part(count.into()));
+                    for ((node, sum), count) in feasible.iter().zip(&mut sums).zip(counts) {
+                        if column.value(*node).is_some() {
+                            *sum += part.of(*count);
+                        }
+                    }
+                }
+                Counts::OfDomain(counts) => {
+                    let parts: Vec<f64> = counts.iter().map(|count| spread.part(*count)).collect();
+                    for (node, sum) in feasible.iter().zip(&mut sums) {
+                        if let Some(value) = column.value(*node) {
+                            *sum += parts[column.slot(value)];
+                        }
+                    }
                 }
             }
         }
@@ -107,13 +119,18 @@ impl Soft {
         };
         let min = counted().min().unwrap_or(0);
         let max = counted().max().unwrap_or(0).max(0);
+        let mut share = Last::new(|score: i64| {
+            if max == 0 {
+                MAX_NODE_SCORE
+            } else {
+                MAX_NODE_SCORE * (max + min - score) / max
+            }
+        });
         for (node, score) in feasible.iter().zip(scores) {
             *score = if self.ignored.contains(*node) {
                 0
-            } else if max == 0 {
-                MAX_NODE_SCORE
             } else {
-                MAX_NODE_SCORE * (max + min - *score) / max
+                share.of(*score)
             };
         }
     }
@@ -160,11 +177,79 @@ fn weight(size: usize) -> f64 {
     ((size + 2) as f64).ln()
 }
 
+/// How many of the pods each node has.
+fn on_nodes(pods: PodCounts<'_>, nodes: &[NodeIndex]) -> Vec<u32> {
+    // Where there are few, it is quicker to look for their nodes than for the pods of each node.
+    if pods.total() > nodes.len() as u64 / 8 {
+        return nodes.iter().map(|node| pods.on(*node)).collect();
+    }
+    let mut counts = vec![0; nodes.len()];
+    for (node, count) in pods.iter() {
+        if let Ok(at) = nodes.binary_search(&node) {
+            counts[at] = count;
+        }
+    }
+    counts
+}
+
+/// A function that is asked the same again and again, since nodes next to each other are mostly alike.
+struct Last<A, R, F> {
+    function: F,
+    last: Option<(A, R)>,
+}
+
+impl<A: Copy + PartialEq, R: Copy, F: Fn(A) -> R> Last<A, R, F> {
+    fn new(function: F) -> Self {
+        Self { function, last: None }
+    }
+
+    fn of(&mut self, argument: A) -> R {
+        match self.last {
+            Some((last, result)) if last == argument => result,
+            _ => {
+                let result = (self.function)(argument);
+                self.last = Some((argument, result));
+                result
+            }
+        }
+    }
+}
+
 /// Halves go away from zero, as in Go.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "scores are far from the limits, and the cast saturates"
+    clippy::cast_precision_loss,
+    reason = "scores are far from the limits of both, so that what is behind the point is exact"
 )]
 fn rounded(score: f64) -> i64 {
-    score.round() as i64
+    // Not `round`, which is a call of its own for each node.
+    let whole = score as i64;
+    let rest = score - whole as f64;
+    whole + i64::from(rest >= 0.5) - i64::from(rest <= -0.5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_rounded_away_from_zero_and_what_is_next_to_them_is_not() {
+        let halves = [0.5_f64, 1.5, 2.5, 1_000_000.5, 4_503_599_627_370_495.5];
+        for half in halves.into_iter().flat_map(|half| [half, -half]) {
+            let around = [
+                half,
+                half.next_up(),
+                half.next_down(),
+                half.trunc(),
+                half + 0.25,
+                half - 0.25,
+            ];
+            for score in around {
+                #[expect(clippy::cast_possible_truncation, reason = "whole by then")]
+                let expected = score.round() as i64;
+                assert_eq!(rounded(score), expected, "{score}");
+            }
+        }
+        assert_eq!(rounded(0.0), 0);
+    }
 }
