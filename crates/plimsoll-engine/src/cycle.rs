@@ -87,7 +87,7 @@ pub(crate) struct Cycle {
     scoring: scoring::Buffers,
     extending: Extending,
     /// What is known for pods like this one.
-    pub(crate) known: Option<Box<Known>>,
+    pub(crate) known: Option<Known>,
     pub(crate) post_filtering: PostFiltering,
     pub(crate) timing: Timing,
 }

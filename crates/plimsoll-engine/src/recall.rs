@@ -22,7 +22,7 @@ const SEEN: usize = 64;
 #[derive(Default)]
 pub(crate) struct Recall {
     /// The one that was used last comes last.
-    kinds: Vec<Box<Known>>,
+    kinds: Vec<Known>,
     seen: Vec<u64>,
     next_seen: usize,
     off: bool,
@@ -64,7 +64,7 @@ impl Recall {
 
     /// What is known for a pod with these filters switched off, if pods of its kind come again and again.
     /// [`Recall::put`] gives it back.
-    pub(crate) fn take(&mut self, pod: &Arc<Pod>, plan: &Arc<Plan>, skip: &[bool]) -> Option<Box<Known>> {
+    pub(crate) fn take(&mut self, pod: &Arc<Pod>, plan: &Arc<Plan>, skip: &[bool]) -> Option<Known> {
         if self.off {
             return None;
         }
@@ -73,23 +73,21 @@ impl Recall {
             return None;
         }
         let hash = hash_of(pod);
-        let is_it = |known: &Box<Known>| known.hash == hash && known.is_for(pod, plan, skip);
+        let is_it = |known: &Known| known.hash == hash && known.is_for(pod, plan, skip);
         if let Some(at) = self.kinds.iter().position(is_it) {
             return Some(self.kinds.remove(at));
         }
-        self.comes_again(hash).then(|| {
-            Box::new(Known {
-                hash,
-                pod: Arc::clone(pod),
-                plan: Arc::clone(plan),
-                skip: skip.to_vec(),
-                filters,
-                verdicts: Verdicts::default(),
-                judged_at: None,
-                rejected_by: vec![0; filters],
-                feasible: None,
-                scores: RowScores::default(),
-            })
+        self.comes_again(hash).then(|| Known {
+            hash,
+            pod: Arc::clone(pod),
+            plan: Arc::clone(plan),
+            skip: skip.to_vec(),
+            filters,
+            verdicts: Verdicts::default(),
+            judged_at: None,
+            rejected_by: vec![0; filters],
+            feasible: None,
+            scores: RowScores::default(),
         })
     }
 
@@ -107,7 +105,7 @@ impl Recall {
     }
 
     /// Keeps what is known for the next pod of that kind.
-    pub(crate) fn put(&mut self, known: Box<Known>) {
+    pub(crate) fn put(&mut self, known: Known) {
         if self.kinds.len() >= KINDS {
             self.kinds.remove(0);
         }

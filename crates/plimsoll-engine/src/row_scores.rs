@@ -113,24 +113,17 @@ impl RowScores {
     pub(crate) fn nth_of_best(&self, nth: usize) -> Option<NodeIndex> {
         let best = self.best().best;
         let mut before = 0;
-        for (block, rows) in self
-            .blocks
-            .iter()
-            .zip(self.sums.chunks(ROWS))
-            .enumerate()
-            .map(|(at, (block, rows))| ((at, block), rows))
-        {
-            let (at, block) = block;
+        for (at, block) in self.blocks.iter().enumerate() {
             if block.best != best || best == NONE {
                 continue;
             }
-            if before + block.count <= nth {
-                before += block.count;
-                continue;
+            if nth < before + block.count {
+                let first = at * ROWS;
+                let rows = self.sums.iter().enumerate().skip(first).take(ROWS);
+                let (row, _) = rows.filter(|(_, sum)| **sum == best).nth(nth - before)?;
+                return u32::try_from(row).ok().map(NodeIndex::new);
             }
-            let mut equals = rows.iter().enumerate().filter(|(_, sum)| **sum == best);
-            let (row, _) = equals.nth(nth - before)?;
-            return u32::try_from(at * ROWS + row).ok().map(NodeIndex::new);
+            before += block.count;
         }
         None
     }

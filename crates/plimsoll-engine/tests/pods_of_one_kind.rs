@@ -10,7 +10,7 @@ use plimsoll_config::{FeatureGates, load};
 use plimsoll_engine::{ClaimId, ClaimInput, Engine, Evaluations, Notice, Outcome, Step};
 use plimsoll_framework::Profile;
 use plimsoll_model::testing::{PodBuilder, node, pod};
-use plimsoll_model::{Change, Delta, Effect, Moment, Node, Pod, Seq};
+use plimsoll_model::{Change, Delta, Effect, Moment, Namespace, Node, Pod, ResourceVersion, Seq, Uid};
 use proptest::prelude::*;
 
 const KINDS: usize = 9;
@@ -30,6 +30,8 @@ enum Event {
     /// The oldest claim that waits hears this.
     Bound,
     Refused,
+    /// A namespace gets other labels: a change that is about no node.
+    Relabel(usize),
     /// A pod that is on a node goes.
     DeletePod(usize),
 }
@@ -63,6 +65,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => (0..NODES).prop_map(Event::Nominate),
         4 => Just(Event::Bound),
         1 => Just(Event::Refused),
+        1 => any::<usize>().prop_map(Event::Relabel),
         2 => any::<usize>().prop_map(Event::DeletePod),
     ]
 }
@@ -143,6 +146,7 @@ struct Run {
     seq: Seq,
     nodes: BTreeMap<usize, Arc<Node>>,
     guests: Vec<Arc<Pod>>,
+    namespace: Option<Arc<Namespace>>,
     claims: Vec<(ClaimId, Arc<Pod>)>,
     made: usize,
     said: Vec<String>,
@@ -155,6 +159,7 @@ impl Run {
             seq: Seq::ZERO,
             nodes: BTreeMap::new(),
             guests: Vec::new(),
+            namespace: None,
             claims: Vec::new(),
             made: 0,
             said: Vec::new(),
@@ -204,6 +209,17 @@ impl Run {
                     self.answer(claim, ClaimInput::Refused { message: String::new() });
                     self.tell(Delta::PodDeleted(pod));
                 }
+            }
+            Event::Relabel(at) => {
+                let new = Namespace {
+                    name: "default".into(),
+                    uid: Uid::from("u"),
+                    resource_version: ResourceVersion::new(1),
+                    labels: [("turn", at.to_string().as_str())].into_iter().collect(),
+                };
+                let new = Some(Arc::new(new));
+                let old = std::mem::replace(&mut self.namespace, new.clone());
+                self.tell(Delta::NamespaceChanged { old, new });
             }
             Event::DeletePod(at) => {
                 if !self.guests.is_empty() {

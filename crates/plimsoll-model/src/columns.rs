@@ -296,12 +296,15 @@ impl Columns {
         &self.changed_at
     }
 
-    /// The rows that have changed since they had this version, free ones among them.
+    /// The rows that have changed since the columns had this version, free ones among them, and maybe some that have not.
     pub fn changed_since(&self, version: u64) -> NodeSet {
         let changes = self.version.saturating_sub(version);
         if changes <= LATEST as u64 {
+            // Changes that are about no row leave an older one in their place, which does no harm.
             let versions = self.version - changes + 1..=self.version;
-            versions.map(|version| self.latest[place_of(version)]).collect()
+            versions
+                .filter_map(|version| self.latest.get(place_of(version)).copied())
+                .collect()
         } else {
             NodeSet::from_column(&self.changed_at, |changed_at| *changed_at > version)
         }

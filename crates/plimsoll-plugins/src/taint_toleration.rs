@@ -188,7 +188,7 @@ impl Score for TaintToleration {
 
 impl TaintToleration {
     /// The classes of nodes that have any, and how many.
-    fn untolerated_soft_taints(&self, cycle: CycleContext<'_>) -> SmallVec<[(NodeClass, i64); 8]> {
+    fn untolerated_soft_taints(self, cycle: CycleContext<'_>) -> SmallVec<[(NodeClass, i64); 8]> {
         let tolerations = tolerations_of_soft_taints(cycle.pod);
         let classes = cycle.columns.taint_classes();
         classes

@@ -156,12 +156,11 @@ impl Cycle {
         context: CycleContext<'_>,
     ) -> Result<(), String> {
         let columns = context.columns;
-        let changed = match known.scores.scored_at(plugins) {
-            Some(version) => columns.changed_since(version),
-            None => {
-                known.scores.restart(plugins);
-                columns.nodes().clone()
-            }
+        let changed = if let Some(version) = known.scores.scored_at(plugins) {
+            columns.changed_since(version)
+        } else {
+            known.scores.restart(plugins);
+            columns.nodes().clone()
         };
         let feasible: Vec<NodeIndex> = feasible_among(known, &changed).iter().collect();
         let (mut sums, mut scores) = (vec![0; feasible.len()], vec![0; feasible.len()]);
@@ -247,9 +246,9 @@ impl Cycle {
                 continue;
             }
             let mut scores = vec![0; nodes.len()];
-            let scored = plugin.score(context, &self.state, nodes, &mut scores);
-            let scored = scored.and_then(|()| plugin.normalize_scores(context, &self.state, nodes, &mut scores));
-            debug_assert_eq!(scored, Ok(()), "{} scores", plugin.name());
+            let result = plugin.score(context, &self.state, nodes, &mut scores);
+            let result = result.and_then(|()| plugin.normalize_scores(context, &self.state, nodes, &mut scores));
+            debug_assert_eq!(result, Ok(()), "{} scores", plugin.name());
             if plugin.follows_rows() {
                 sums.iter_mut()
                     .zip(&scores)

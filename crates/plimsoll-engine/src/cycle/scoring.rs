@@ -114,7 +114,7 @@ impl Cycle {
     /// Scores the feasible nodes.
     pub(crate) fn rate(&mut self, columns: &Columns, now: Moment, log: &mut impl ScoreLog) -> Result<(), String> {
         let mut known = self.known.take();
-        self.list_feasible(known.as_deref_mut());
+        self.list_feasible(known.as_mut());
         // As in kube-scheduler, nothing is prepared for scores that nobody gives.
         if !self.plan.profile.score.is_empty() || !self.plan.profile.extenders.is_empty() {
             let begun = self.timing.now();
@@ -124,7 +124,7 @@ impl Cycle {
         }
         let begun = self.timing.now();
         let is_known = known
-            .as_deref_mut()
+            .as_mut()
             .is_some_and(|known| self.score_changed(known, columns, now));
         self.known = known.filter(|_| is_known);
         let scored = if is_known {

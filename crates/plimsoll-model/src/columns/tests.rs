@@ -5,6 +5,7 @@ use crate::testing::node;
 use crate::{NodeSelectorTerm, Operator, Protocol, Requirement};
 use naive::Cluster;
 
+mod changes;
 mod naive;
 mod pods;
 mod priorities;
