@@ -163,6 +163,7 @@ played! {
         after: no_second!(""),
         prints: &["State:        Unschedulable"],
     };
+    what_it_is_held_against_works_as_it_is_pasted: "docs/held-against-kube-scheduler.md" => NOTHING;
     watching_it_works_as_it_is_pasted: "docs/observability.md" => Part {
         replace: &[
             ("REPLICA:10259", "$REPLICA:10259"),
