@@ -87,7 +87,8 @@ cluster: controlplane binary ## Run the suite on a real control plane alone, wit
 	rm -f "$(abspath $(ASKED))"
 	PLIMSOLL_ASKED="$(abspath $(ASKED))" PLIMSOLL_BIN="$(abspath $(BINARY))" \
 		cargo test --workspace --test suite -- --nocapture --test-threads=1
-	cargo run --package plimsoll-cluster --bin unused-permissions -- "$(abspath $(ASKED))"
+	cargo build --quiet --workspace --bin unused-permissions
+	$(TARGET)/debug/unused-permissions "$(abspath $(ASKED))"
 
 .PHONY: cluster-peer
 cluster-peer: controlplane ## Run the same suite on kube-scheduler itself: what it expects is what the original does

@@ -40,6 +40,6 @@ exec unshare "${own[@]}" --mount -- bash -c '
         [ -z "$from" ] || mount --bind "$from" "$image/rootfs$to"
     done <<<"$mounts"
     mount -o remount,bind,ro "$image/rootfs"
-    exec env -i PATH=/ SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt HOME=/home/nonroot \
+    exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt HOME=/home/nonroot \
         "$(command -v setpriv)" --no-new-privs "$(command -v chroot)" "${@:1:count}" "$image/rootfs" "$entry" "${@:count + 1}"
 ' run "${become[@]}" "$@"

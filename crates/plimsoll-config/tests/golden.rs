@@ -1,6 +1,6 @@
 //! Every example file of kube-scheduler's kind, defaulted: equal to what kube-scheduler 1.36.3 itself writes for it with
-//! `--write-config-to` (`docs/running.md` tells how the golden files were made), save that an unset share of nodes is not
-//! written.
+//! `--write-config-to` (`docs/held-against-kube-scheduler.md` tells how the golden files were made), save that an unset share
+//! of nodes is not written.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Files that kube-scheduler 1.36.3 refuses, with the text it gives for each (`docs/running.md` tells how these were made).
+//! Files that kube-scheduler 1.36.3 refuses, with the text it gives for each (`docs/held-against-kube-scheduler.md` tells how
+//! these were made).
 
 use std::fs;
 use std::path::{Path, PathBuf};

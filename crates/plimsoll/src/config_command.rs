@@ -22,7 +22,8 @@ use self::input::Files;
 const AFTER_HELP: &str = "\
 Exit status:
   0  all is well, nothing differs
-  1  a file is not valid or cannot be started with, something differs, or a conversion left something out
+  1  a file is not valid or cannot be started with, something differs, or a conversion left
+     something out
   2  the command line or a file cannot be read
 
 Examples:

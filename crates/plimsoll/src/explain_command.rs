@@ -29,15 +29,16 @@ pub(crate) struct ExplainFlags {
 /// What a user needs, and how to get through.
 const RIGHTS: &str = "\
 Credentials:
-  They are those of the kubeconfig: --kubeconfig, else KUBECONFIG, else ~/.kube/config, else the service
-  account of the pod that the command runs in. They go to the scheduler as they go to the API server: a
-  bearer token in a header, a client certificate in the handshake. The user must be allowed to `get` the
-  nonResourceURL /debug/explain, and, unless --scheduler is given, to `get` the Lease.
+  They are those of the kubeconfig: --kubeconfig, else KUBECONFIG, else ~/.kube/config, else the
+  service account of the pod that the command runs in. They go to the scheduler as they go to the
+  API server: a bearer token in a header, a client certificate in the handshake. The user must be
+  allowed to `get` the nonResourceURL /debug/explain, and, unless --scheduler is given, to `get` the
+  Lease.
 
   The scheduler's serving certificate is verified against --certificate-authority, else against the
-  certificate authority of the cluster in the kubeconfig. A scheduler that was not given a certificate
-  makes one that nobody has signed: then --insecure-skip-tls-verify is needed, which hands a bearer token
-  to whoever answers.
+  certificate authority of the cluster in the kubeconfig. A scheduler that was not given a
+  certificate makes one that nobody has signed: then --insecure-skip-tls-verify is needed, which
+  hands a bearer token to whoever answers.
 
 Exit status:
   0  the pod is explained

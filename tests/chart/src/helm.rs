@@ -22,6 +22,7 @@ pub enum Availability {
 #[derive(Debug)]
 pub struct Helm {
     program: PathBuf,
+    four: bool,
     home: WorkDir,
     kubeconfig: Option<PathBuf>,
 }
@@ -37,6 +38,7 @@ impl Availability {
         match plimsoll_go_programs::build(&script)? {
             Some(program) => Ok(Self::Ready(Helm {
                 program,
+                four,
                 home: WorkDir::new("helm")?,
                 kubeconfig: None,
             })),
@@ -46,6 +48,11 @@ impl Availability {
 }
 
 impl Helm {
+    /// Whether it is Helm 4, which applies objects in the API server.
+    pub fn is_four(&self) -> bool {
+        self.four
+    }
+
     /// Talks to the cluster of this kubeconfig from now on.
     #[must_use]
     pub fn with_kubeconfig(mut self, kubeconfig: &Path) -> Self {

@@ -99,7 +99,8 @@ fn locked(book: &Mutex<Book>) -> MutexGuard<'_, Book> {
 }
 
 impl Kubelet {
-    /// Starts with an administrator's rights. Pods whose container has this image run as processes of `program`.
+    /// Starts with an administrator's rights. Pods whose container has an image of this name, of whatever registry and
+    /// version, run as processes of `program`.
     pub fn start(client: Client, host: Host, image: &str, program: &Path) -> anyhow::Result<Self> {
         let book = Arc::new(Mutex::new(Book::default()));
         let mut worker = Worker::new(client, host, image, Image::of(program)?, Arc::clone(&book));

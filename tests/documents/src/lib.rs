@@ -6,14 +6,13 @@
 //!                              └────► links, make targets, flags that it speaks of
 //!
 //!  Performance ── a shell that only has what the page says ──► a real control plane
-//!                                                               └── Kubelets start what pods ask for, from their own
-//!                                                                   arguments, ConfigMaps and service accounts
+//!                                                               └── Kubelets, the chart's: pods of Plimsoll run as
+//!                                                                   they themselves say, all others are said to
 //! ```
 
 mod command;
 mod kubelets;
 mod markdown;
-mod mounted;
 mod performance;
 mod reference;
 mod static_pods;

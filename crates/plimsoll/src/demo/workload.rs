@@ -83,7 +83,7 @@ pub(super) const KINDS: [Kind; 17] = [
     kind("fpga", 8, 0, "a device that no node has", (100, 200), |spec| {
         request(spec, "example.com/fpga", "1");
     }),
-    kind("volume", 8, 0, "a volume claim (not built yet)", (100, 200), |spec| {
+    kind("volume", 8, 0, "a volume claim that is not there", (100, 200), |spec| {
         spec["volumes"] = json!([{ "name": "data", "persistentVolumeClaim": { "claimName": "data" } }]);
     }),
     kind(

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Container, EnvVar, Pod, PodSpec, VolumeMount};
 use kube::Client;
 use plimsoll_controlplane::Process;
 
-use super::image::{ENTRY_POINT, Image, below};
+use super::image::{ENTRY_POINT, Image, USER, below};
 use super::mount::Mount;
 use super::volumes::{Content, read};
 use super::{Host, field};
@@ -106,16 +106,15 @@ impl Running {
             arguments.extend([mode.to_owned(), from.display().to_string(), mount.mount_path.clone()]);
         }
         arguments.push("--".to_owned());
-        match container.command.as_deref() {
-            None | Some([]) => arguments.push(ENTRY_POINT.to_owned()),
-            Some(command) => arguments.extend_from_slice(command),
-        }
-        let own = container.args.clone().unwrap_or_default();
-        if own.iter().any(|argument| argument.starts_with("--secure-port")) {
-            arguments.extend(own);
+        let mut own = match container.command.as_deref() {
+            None | Some([]) => vec![ENTRY_POINT.to_owned()],
+            Some(command) => command.to_vec(),
+        };
+        own.extend(container.args.iter().flatten().cloned());
+        let serves = own.iter().any(|argument| argument.starts_with("--secure-port"));
+        arguments.extend(own);
+        if serves {
             arguments.push(format!("--bind-address={address}"));
-        } else {
-            arguments.extend(own);
         }
         let environment = environment(host, pod, container, address)?;
         let mut all = vec!["-i".to_owned()];
@@ -146,9 +145,11 @@ fn user(spec: &PodSpec, container: &Container) -> String {
     let pod = spec.security_context.as_ref();
     let user = own.and_then(|own| own.run_as_user).or_else(|| pod?.run_as_user);
     let group = own.and_then(|own| own.run_as_group).or_else(|| pod?.run_as_group);
-    match user {
-        Some(user) if is_root() => format!("{user}:{}", group.unwrap_or_default()),
-        _ => "-".to_owned(),
+    let (user, group) = user.map_or(USER, |user| (user, group.unwrap_or_default()));
+    if is_root() {
+        format!("{user}:{group}")
+    } else {
+        "-".to_owned()
     }
 }
 

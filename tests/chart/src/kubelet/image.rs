@@ -1,6 +1,7 @@
 //! The image's file system: one program and the libraries it is linked to, as `deploy/Dockerfile` puts them together.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -8,6 +9,9 @@ use anyhow::{Context, ensure};
 
 /// Where the image has its program: the entry point, to which a container's `args` are given.
 pub(super) const ENTRY_POINT: &str = "/plimsoll";
+
+/// As whom the image is run unless its pod says otherwise.
+pub(super) const USER: (i64, i64) = (65532, 65532);
 
 /// What an image consists of.
 #[derive(Clone, Debug)]
@@ -47,11 +51,21 @@ impl Image {
     pub(super) fn unpack(&self, root: &Path) -> anyhow::Result<()> {
         fs::create_dir_all(root.join("proc"))?;
         place(&self.program, &below(root, Path::new(ENTRY_POINT)))?;
+        // The name by which kubeadm's manifests call it.
+        let names = below(root, Path::new("/usr/local/bin"));
+        fs::create_dir_all(&names)?;
+        symlink(ENTRY_POINT, names.join("kube-scheduler"))?;
         for library in &self.libraries {
             place(library, &below(root, library))?;
         }
         Ok(())
     }
+}
+
+/// What an image is called, without registry, tag and digest.
+pub(super) fn name_of(image: &str) -> &str {
+    let name = image.rsplit_once('/').map_or(image, |(_, name)| name);
+    name.split(['@', ':']).next().unwrap_or(name)
 }
 
 /// Where an absolute path is below a root.
@@ -70,4 +84,22 @@ fn place(from: &Path, to: &Path) -> anyhow::Result<()> {
         fs::copy(&from, to).with_context(|| format!("cannot copy {}", from.display()))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_of;
+
+    #[test]
+    fn an_image_has_its_name_whatever_its_registry_and_version() {
+        for image in [
+            "plimsoll",
+            "plimsoll:0.1.0",
+            "registry.example:5000/team/plimsoll:0.1.0@sha256:00",
+            "registry.example/plimsoll@sha256:00",
+        ] {
+            assert_eq!(name_of(image), "plimsoll", "{image}");
+        }
+        assert_eq!(name_of("registry.example/plimsoll/pause:3.10"), "pause");
+    }
 }

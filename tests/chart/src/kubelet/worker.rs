@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::container::Running;
 use super::host::{Host, next_address};
-use super::image::Image;
+use super::image::{Image, name_of};
 use super::probes::Probes;
 use super::{Book, Ended, Replica, locked, status};
 
@@ -143,7 +143,8 @@ impl Worker {
         let is_ours = spec
             .containers
             .iter()
-            .any(|one| one.image.as_ref() == Some(&self.image));
+            .filter_map(|one| one.image.as_deref())
+            .any(|image| name_of(image) == self.image);
         if !is_ours {
             return status::play(&self.client, pod).await;
         }

@@ -180,6 +180,62 @@ fn static_pods_take_over_from_kube_scheduler_and_give_back_as_the_steps_say() ->
     })
 }
 
+/// The manifest that kubeadm 1.36 writes, as far as it matters to the program.
+const OF_KUBEADM: &str = "
+apiVersion: v1
+kind: Pod
+metadata:
+  name: kube-scheduler
+  namespace: kube-system
+  labels: {component: kube-scheduler, tier: control-plane}
+spec:
+  hostNetwork: true
+  priorityClassName: system-node-critical
+  securityContext: {seccompProfile: {type: RuntimeDefault}}
+  containers:
+    - name: kube-scheduler
+      image: registry.k8s.io/kube-scheduler:v1.36.3
+      imagePullPolicy: IfNotPresent
+      command:
+        - kube-scheduler
+        - --authentication-kubeconfig=/etc/kubernetes/scheduler.conf
+        - --authorization-kubeconfig=/etc/kubernetes/scheduler.conf
+        - --bind-address=127.0.0.1
+        - --kubeconfig=/etc/kubernetes/scheduler.conf
+        - --leader-elect=true
+      startupProbe: {httpGet: {host: 127.0.0.1, path: /livez, port: probe-port, scheme: HTTPS}, timeoutSeconds: 15}
+      livenessProbe: {httpGet: {host: 127.0.0.1, path: /livez, port: probe-port, scheme: HTTPS}, timeoutSeconds: 15}
+      readinessProbe: {httpGet: {host: 127.0.0.1, path: /readyz, port: probe-port, scheme: HTTPS}, timeoutSeconds: 15}
+      ports: [{name: probe-port, containerPort: 10259, protocol: TCP}]
+      volumeMounts: [{name: kubeconfig, mountPath: /etc/kubernetes/scheduler.conf, readOnly: true}]
+  volumes: [{name: kubeconfig, hostPath: {path: /etc/kubernetes/scheduler.conf, type: FileOrCreate}}]
+";
+
+#[test]
+fn the_manifest_of_kubeadm_runs_with_the_image_exchanged_and_roots_own_file_readable() -> anyhow::Result<()> {
+    suite::run_with_service_accounts(async |cluster| {
+        let mut manifest: Value = serde_saphyr::from_str(OF_KUBEADM)?;
+        let Some(stage) = Stage::set(cluster).await? else {
+            return Ok(());
+        };
+        cluster.create_nodes([node("n1")]).await?;
+        let container = &mut manifest["spec"]["containers"][0];
+        container["image"] = json!("registry.example/plimsoll:0.1.0");
+        // The kubelet of the tests has it listen where its pod is, which is said behind these.
+        let command = container["command"].as_array_mut().context("no command")?;
+        command.push(json!("--secure-port=10259"));
+        manifest["spec"]["securityContext"]["runAsUser"] = json!(0);
+        stage.kubelet.put_manifest(on_node(&manifest, "n1")?);
+        stage.ready(1).await?;
+        led_by(cluster, "plimsoll-n1").await?;
+        cluster.create_pods([pod("a")]).await?;
+        cluster.bound("a").await?;
+        stage.kubelet.take_manifest("plimsoll-n1");
+        stage.all_gone().await?;
+        stage.all_ended_well()
+    })
+}
+
 /// The API server takes the pod, as the kubelet's mirror of it.
 async fn is_taken(cluster: &Cluster<'_>, manifest: &Value) -> anyhow::Result<()> {
     let mut mirror = manifest.clone();

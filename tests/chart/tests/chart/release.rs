@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
-use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::discovery::{Discovery, verbs};
 use kube::{Api, Client};
 use plimsoll_chart::{Helm, Installed, chart};
@@ -118,6 +119,52 @@ fn a_release_is_installed_upgraded_rolled_back_and_leaves_nothing() -> anyhow::R
         assert_eq!(labelled(&client, OURS).await?, Vec::<String>::new());
         let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
         assert_eq!(secrets.list(&ListParams::default()).await?.items, []);
+        Ok(())
+    })
+}
+
+/// As `kubectl scale` does it.
+async fn scale(client: &Client, namespace: &str, replicas: i32) -> anyhow::Result<()> {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+    let params = PatchParams {
+        field_manager: Some("kubectl".to_owned()),
+        ..PatchParams::default()
+    };
+    let scaled = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+    deployments.patch_scale("plimsoll", &params, &scaled).await?;
+    Ok(())
+}
+
+#[test]
+fn replicas_that_were_scaled_by_hand_are_as_many_again_after_an_upgrade() -> anyhow::Result<()> {
+    let Some(helm) = helm()? else { return Ok(()) };
+    suite::run_with_service_accounts(async |cluster| {
+        let helm = of_cluster(helm, cluster)?;
+        let client = cluster.client().clone();
+        let namespace = "default";
+        with_chart(&helm, "install", "plimsoll", namespace, &[])?;
+        let installed = Installed::new(client.clone(), namespace, "plimsoll");
+        let replicas = async || anyhow::Ok(installed.deployment().await?.spec.and_then(|spec| spec.replicas));
+        let upgrade = |more: &[&str]| {
+            let all = [&["--reuse-values"], more].concat();
+            with_chart(&helm, "upgrade", "plimsoll", namespace, &all)
+        };
+        // As in a roll-back that was not the last word.
+        scale(&client, namespace, 0).await?;
+        upgrade(&[])?;
+        assert_eq!(replicas().await?, Some(3));
+
+        scale(&client, namespace, 2).await?;
+        if helm.is_four() {
+            // The API server knows who wrote the number last, and Helm 4 does not take it over unasked.
+            let told = upgrade(&[]).err().context("it was taken over")?.to_string();
+            ensure!(told.contains(r#"conflict with "kubectl""#), "{told}");
+            upgrade(&["--force-conflicts"])?;
+        } else {
+            upgrade(&[])?;
+        }
+        assert_eq!(replicas().await?, Some(3));
+        helm.run(&["uninstall", "plimsoll", "--namespace", namespace])?;
         Ok(())
     })
 }

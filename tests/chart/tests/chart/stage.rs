@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 pub(crate) const LIMIT: Duration = Duration::from_mins(5);
 
 /// The image that the chart and the manifests name.
-const IMAGE: &str = concat!("plimsoll:", env!("CARGO_PKG_VERSION"));
+const IMAGE: &str = "plimsoll";
 
 /// What makes pods of a Deployment and gives them accounts, what keeps budgets, binds claims and takes away what nobody owns.
 const CONTROLLERS: [&str; 10] = [
@@ -93,6 +94,8 @@ impl Stage {
         std::fs::create_dir_all(&folder)?;
         let credentials = folder.join("scheduler.conf");
         std::fs::write(&credentials, self_contained(control_plane)?)?;
+        // As kubeadm leaves it.
+        std::fs::set_permissions(&credentials, std::fs::Permissions::from_mode(0o600))?;
         let host = Host {
             folder,
             api_server_port: control_plane.server().port(),

@@ -21,6 +21,10 @@ const KUBELETS: &str = "needs kubelets, which the cluster of the tests has not";
 const LONG: &str = "a measurement of many minutes";
 const OWN: &str = "tests/image runs it";
 
+/// Waits for a port-forward, and takes it away.
+const ASKS_FORWARD: &str = "curl --insecure --silent --retry 30 --retry-connrefused https://127.0.0.1:10259/healthz";
+const ENDS_FORWARD: &str = "kill \"$FORWARD\"";
+
 /// All of them.
 pub(crate) const NOT_RUN: &[NotRun] = &[
     not("README.md", "make demo", CI),
@@ -32,12 +36,16 @@ pub(crate) const NOT_RUN: &[NotRun] = &[
         "kubectl --namespace plimsoll-system port-forward",
         KUBELETS,
     ),
+    not("docs/explain.md", ASKS_FORWARD, KUBELETS),
+    not("docs/explain.md", ENDS_FORWARD, KUBELETS),
     not("docs/getting-started.md", "docker ", ENGINE),
     not(
         "docs/getting-started.md",
         "kubectl --namespace plimsoll-system port-forward",
         KUBELETS,
     ),
+    not("docs/getting-started.md", ASKS_FORWARD, KUBELETS),
+    not("docs/getting-started.md", ENDS_FORWARD, KUBELETS),
     not("docs/getting-started.md", "make binary", BUILT),
     not("docs/installing.md", "docker ", ENGINE),
     not(

@@ -6,6 +6,7 @@ use std::sync::Once;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
+use plimsoll_chart::possible;
 use plimsoll_cluster::fixtures::node;
 use plimsoll_cluster::{Cluster, Scheduler, suite};
 use plimsoll_controlplane::{User, free_port};
@@ -43,6 +44,7 @@ macro_rules! second {
 helm install plimsoll charts/plimsoll --namespace plimsoll-system --create-namespace
 kubectl --namespace plimsoll-system rollout status deployment/plimsoll --timeout=180s
 kubectl create namespace shop
+kubectl --namespace shop wait serviceaccount default --for=create --timeout=180s
 kubectl --namespace shop run web --image=pause --overrides='{\"spec\":{\"schedulerName\":\"plimsoll\"}}'
 kubectl --namespace shop run giant --image=pause --overrides='{\"spec\":{\"schedulerName\":\"plimsoll\",
   \"containers\":[{\"name\":\"giant\",\"image\":\"pause\",\"resources\":{\"requests\":{\"cpu\":\"1000\"}}}]}}'
@@ -161,6 +163,7 @@ played! {
         after: no_second!(""),
         prints: &["State:        Unschedulable"],
     };
+    what_it_is_held_against_works_as_it_is_pasted: "docs/held-against-kube-scheduler.md" => NOTHING;
     watching_it_works_as_it_is_pasted: "docs/observability.md" => Part {
         replace: &[
             ("REPLICA:10259", "$REPLICA:10259"),
@@ -200,9 +203,12 @@ spec:
 ";
 
 /// Controllers whose work pages count on.
-const CONTROLLERS: [&str; 5] = [
+const CONTROLLERS: [&str; 8] = [
     "deployment-controller",
     "replicaset-controller",
+    "serviceaccount-controller",
+    "serviceaccount-token-controller",
+    "root-ca-certificate-publisher-controller",
     "garbage-collector-controller",
     "namespace-controller",
     "disruption-controller",
@@ -224,8 +230,13 @@ fn play(path: &str, part: &Part) -> anyhow::Result<()> {
         };
         built.push(program);
     }
-    suite::run(async |cluster| {
+    suite::run_with_service_accounts(async |cluster| {
         if Scheduler::under_test() != Scheduler::Plimsoll {
+            return Ok(());
+        }
+        if let Err(reason) = possible() {
+            let reason = plimsoll_go_programs::skip("containers", reason)?;
+            suite::say(&format!("\n*** {path} IS NOT PLAYED: {reason}\n"));
             return Ok(());
         }
         let place = Workplace::new()?;
@@ -257,7 +268,7 @@ async fn on(
     fs::write(place.etc().join("manifests/kube-scheduler.yaml"), KUBE_SCHEDULER)?;
     let kubeconfig = server.kubeconfig(&User::admin())?;
     let _controllers = control_plane.start_controllers(&CONTROLLERS).await?;
-    let mut kubelets = Kubelets::new(control_plane, place).await?;
+    let kubelets = Kubelets::new(control_plane, place, &["default", "kube-system"]).await?;
     let mut static_pods = StaticPods::new();
     cluster.create_nodes(["n1", "n2", "n3"].map(node)).await?;
 
@@ -278,7 +289,7 @@ async fn on(
     };
     let world = async || {
         static_pods.look(place).await?;
-        kubelets.look().await
+        kubelets.look()
     };
     let played = Box::pin(performance.play(place, Some(&kubeconfig), world)).await?;
     for expected in part.prints {

@@ -39,13 +39,30 @@ fn the_kubernetes_that_is_said_to_be_tested_is_the_one_that_is() -> anyhow::Resu
         page.contains(&format!("kube-apiserver {version}")),
         "docs/releases.md does not say that {version} is tested"
     );
-    let helm = read("tests/chart/helm/go.mod")?;
-    let helm = value(&helm, "helm.sh/helm/v3 v")?;
-    let minor: Vec<&str> = helm.split('.').take(2).collect();
+    Ok(())
+}
+
+#[test]
+fn the_helm_versions_that_are_said_to_be_tried_are_those_that_are() -> anyhow::Result<()> {
+    let minor = |path: &str, module: &str| -> anyhow::Result<String> {
+        let modules = read(path)?;
+        let version: Vec<&str> = value(&modules, module)?.split(['.', ' ']).take(2).collect();
+        Ok(version.join("."))
+    };
+    let three = minor("tests/chart/helm/go.mod", "helm.sh/helm/v3 v")?;
+    let four = minor("tests/chart/helm4/go.mod", "helm.sh/helm/v4 v")?;
+    let releases = format!("| {three}; {four} by `make chart-helm4` |");
     ensure!(
-        page.contains(&format!("| {}; ", minor.join("."))),
-        "docs/releases.md does not say that Helm {helm} is tested"
+        read("docs/releases.md")?.contains(&releases),
+        "docs/releases.md: no {releases}"
     );
+    let chart = read("charts/plimsoll/README.md")?;
+    for helm in [three, four] {
+        ensure!(
+            chart.contains(&format!("Helm {helm}")),
+            "charts/plimsoll/README.md: no {helm}"
+        );
+    }
     Ok(())
 }
 
