@@ -127,11 +127,12 @@ impl Prepare for PodTopologySpread {
             let constraints = self.constraints(pod, columns, when).unwrap_or_default();
             for constraint in &constraints {
                 let Some(query) = constraint.query(pod) else { continue };
-                // Soft constraints weigh domains by the nodes that are feasible, so that sums of all are of no use to them.
-                match when {
-                    WhenUnsatisfiable::DoNotSchedule => columns.keep_count_by(&query, &constraint.topology_key),
-                    WhenUnsatisfiable::ScheduleAnyway => columns.keep_count(&query),
-                };
+                // Scores take the pods of each node for those of its host.
+                if when == WhenUnsatisfiable::ScheduleAnyway && constraint.topology_key == score::HOSTNAME {
+                    columns.keep_count(&query);
+                } else {
+                    columns.keep_count_by(&query, &constraint.topology_key);
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use super::constraint::Constraint;
 use super::eligible::Eligible;
 
 /// The label that tells nodes apart: each node is a domain, so its pods need not be summed.
-const HOSTNAME: &str = "kubernetes.io/hostname";
+pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
 
 /// How a pod's like are spread as far as its soft constraints ask.
 #[derive(Debug)]
@@ -64,7 +64,13 @@ impl Soft {
             } else {
                 let column = columns.label_key(&constraint.topology_key);
                 let nodes = eligible.among(&scored, &constraint);
-                let (counts, size) = count_domains(column, &registered, &nodes, pods);
+                let all_count = column.filter(|column| {
+                    nodes == *column.nodes()
+                        && registered.len() == columns.node_count()
+                        && nodes.len() == registered.len()
+                });
+                let known = all_count.and_then(|column| sum_domains(column, &constraint.topology_key, pods));
+                let (counts, size) = known.unwrap_or_else(|| count_domains(column, &registered, &nodes, pods));
                 (Counts::OfDomain(counts), size)
             };
             Ok(Spread {
@@ -141,6 +147,23 @@ impl Spread {
     fn part(&self, count: i64) -> f64 {
         count as f64 * self.weight + self.tolerance
     }
+}
+
+/// As [`count_domains`] where every node has the label, counts and is registered: then the columns know the sums already, if
+/// they were asked to keep them.
+fn sum_domains(column: LabelColumn<'_>, key: &str, pods: Option<PodCounts<'_>>) -> Option<(Vec<i64>, usize)> {
+    let mut counts = vec![0; column.slots() + 1];
+    let by_domain = match pods {
+        Some(pods) => Some(pods.by_domain(key)?),
+        None => None,
+    };
+    let mut size = 0;
+    for (value, _) in column.values() {
+        let pods = by_domain.map_or(0, |domains| domains.of(value));
+        counts[column.slot(value)] = i64::try_from(pods).unwrap_or(i64::MAX);
+        size += 1;
+    }
+    Some((counts, size))
 }
 
 /// Pods by domain, for the domains that a registered node is in, and how many such domains there are.
