@@ -12,7 +12,7 @@ use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use crate::plan::Plan;
 use crate::row_scores::RowScores;
 
-/// How many kinds of pods are kept. Each costs some 13 bytes per node.
+/// How many kinds of pods are kept. Each costs some 17 bytes per node.
 const KINDS: usize = 16;
 
 /// Of how many pods the kinds are remembered, to tell those that come again: a kind is kept from its second pod on.
