@@ -20,7 +20,7 @@ use crate::trace_context::TraceContext;
 pub struct AttemptRecord {
     /// The trace of the pod's scheduling life.
     pub trace: TraceContext,
-    /// The id of the attempt's own span.
+    /// What tells the attempt from others of this replica; its span's id is made of it.
     pub span: u64,
     /// Why there is a record.
     pub reason: Reason,
@@ -32,6 +32,8 @@ pub struct AttemptRecord {
     pub term: u64,
     /// Which attempt of the pod it is, as this leader counts them from 1.
     pub attempt: u32,
+    /// Nobody else could lead when it ended, so that the end of the pod's life is told here and nowhere else.
+    pub leads_alone: bool,
     /// When the queue first heard of the pod.
     pub added: Moment,
     /// Where the pod had waited since its last attempt.
@@ -288,6 +290,7 @@ impl AttemptRecord {
             profile: "default-scheduler".into(),
             term: 1,
             attempt,
+            leads_alone: true,
             added: Moment::ZERO,
             stays: Stays::default(),
             begun: Moment::ZERO,

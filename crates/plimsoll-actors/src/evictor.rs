@@ -318,7 +318,7 @@ impl Actor for Evictor {
         Ok(EvictorState {
             preemptions: Preemptions::default(),
             numbers: Numbers::default(),
-            telling: Telling::to(parts.tracing.clone()),
+            telling: Telling::to(parts.tracing.clone(), parts.token.number()),
             parts,
             in_flight: 0,
             draining: None,

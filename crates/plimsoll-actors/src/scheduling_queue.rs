@@ -8,7 +8,7 @@ mod measuring;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_client::Clock;
+use plimsoll_client::{Clock, TermToken};
 use plimsoll_framework::{ClusterEvent, EventObjects};
 use plimsoll_model::{Moment, Pod, Seq, Uid};
 use plimsoll_queue::{Account, Outcome, PoppedPod, Release, SchedulingQueue as Queue};
@@ -162,6 +162,8 @@ pub struct SchedulingQueueArguments {
     pub metrics: Arc<Metrics>,
     /// Who is told of pods that go untried, if anybody is.
     pub tracing: Option<Tracing>,
+    /// Until when it is this term's to tell that.
+    pub token: Arc<TermToken>,
 }
 
 /// What the queue actor owns.
@@ -172,6 +174,7 @@ pub struct SchedulingQueueState {
     clock: Arc<dyn Clock>,
     metrics: Arc<Metrics>,
     tracing: Option<Tracing>,
+    token: Arc<TermToken>,
     measured: QueueHandles,
     alarm: Alarm,
     /// Until the first pod may be tried.
@@ -212,7 +215,12 @@ impl SchedulingQueueState {
     /// Of pods that were tried and have gone since, while they waited.
     fn tell_of_the_gone(&mut self, now: Moment) {
         let Some(tracing) = &self.tracing else { return };
-        for ended in self.queue.take_ended() {
+        let ended = self.queue.take_ended();
+        // The next leader sees it too, and may have tried the pod meanwhile.
+        if !self.token.leads_alone(now) {
+            return;
+        }
+        for ended in ended {
             tracing.tell(TracerMessage::Gone(Box::new(GoneRecord {
                 trace: TraceContext::of(&ended.pod),
                 pod: PodIdentity::of(&ended.pod),
@@ -262,6 +270,7 @@ impl Actor for SchedulingQueue {
             clock: arguments.clock,
             metrics: arguments.metrics,
             tracing: arguments.tracing,
+            token: arguments.token,
             measured: QueueHandles::default(),
             alarm: Alarm::default(),
             hand_over: Some(arguments.hand_over),

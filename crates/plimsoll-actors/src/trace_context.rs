@@ -121,8 +121,9 @@ pub(crate) fn span_id_of(kind: &str, uid: &Uid, number: impl Hash) -> u64 {
     FixedState::with_seed(4).hash_one((kind, uid.as_str(), number)).max(1)
 }
 
-/// The id of the span of the attempt with this number, which began at this moment in this term. The next leader counts attempts
-/// anew, and a coarse clock may show two attempts one moment.
+/// Tells the attempt with this number, which began at this moment in this term, from others of this replica. The next leader
+/// counts attempts anew, and a coarse clock may show two attempts one moment. Other replicas count terms and moments for
+/// themselves: the Tracer makes ids of it that none of them has.
 pub(crate) fn attempt_span(uid: &Uid, term: u64, begun: Moment, attempt: u32) -> u64 {
     span_id_of("attempt", uid, (begun.as_nanos(), term, attempt))
 }

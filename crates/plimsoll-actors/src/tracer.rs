@@ -71,7 +71,7 @@ impl Summary for TracerMessage {
 pub struct LateCall {
     /// The pod's trace.
     pub trace: TraceContext,
-    /// The span of the attempt.
+    /// The attempt, as its record names it.
     pub attempt: u64,
     /// The pod.
     pub pod: PodIdentity,
@@ -176,7 +176,7 @@ impl Actor for Tracer {
     ) -> Result<(), ActorProcessingErr> {
         let parts = &state.parts;
         parts.mailbox.depth().taken();
-        let mut building = Building::at(parts.clock.now(), parts.clock.wall());
+        let mut building = Building::at(&parts.identity, parts.clock.now(), parts.clock.wall());
         match &message {
             TracerMessage::Attempt(record) => attempts::attempt(record, &mut building),
             TracerMessage::Call(call) => attempts::late_call(call, &mut building),

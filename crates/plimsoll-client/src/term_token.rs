@@ -99,6 +99,12 @@ impl TermToken {
         self.cancelled.child_token()
     }
 
+    /// Whether nobody else can lead yet at this moment, by our own clock. What is written is asked of
+    /// [`TermToken::may_write`].
+    pub fn leads_alone(&self, now: Moment) -> bool {
+        now < self.deadline()
+    }
+
     /// Whether a write may be handed to the connection now.
     pub fn may_write(&self, now: Moment) -> bool {
         (!self.is_cancelled() && now < self.deadline()) || !holds(Guard::TokenCheck)

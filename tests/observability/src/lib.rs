@@ -7,8 +7,10 @@
 
 mod collector;
 mod jaeger;
+mod picture;
 mod trace;
 
 pub use collector::Collector;
 pub use jaeger::{Availability, Jaeger, Program};
-pub use trace::{Span, Trace};
+pub use picture::shape;
+pub use trace::{Event, Span, Trace};

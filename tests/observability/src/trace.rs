@@ -31,8 +31,17 @@ pub struct Span {
     pub duration: u64,
     /// Its attributes.
     pub tags: BTreeMap<String, String>,
-    /// The names of its events.
-    pub events: Vec<String>,
+    /// What happened in it.
+    pub events: Vec<Event>,
+}
+
+/// Something that happened in a span.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// What.
+    pub name: String,
+    /// Its attributes.
+    pub tags: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -171,7 +180,11 @@ impl Span {
             .references
             .into_iter()
             .partition(|reference| reference.ref_type == "CHILD_OF" && reference.trace == wire.trace);
-        let event = |log: WireLog| texts(log.fields).remove("event").unwrap_or_default();
+        let event = |log: WireLog| {
+            let mut tags = texts(log.fields);
+            let name = tags.remove("event").unwrap_or_default();
+            Event { name, tags }
+        };
         Self {
             id: wire.id,
             name: wire.operation_name,

@@ -91,4 +91,16 @@ pub const REGRESSIONS: &[Regression] = &[
             test: "a_claim_that_gets_its_volume_wakes_a_pod_whose_preemption_it_stood_in_the_way_of",
         },
     },
+    Regression {
+        name: "two leaders told the end of one life",
+        seed: 72,
+        steps: &[4, 44],
+        version: "e6cfd975f117fdf6",
+        broke: "a leader that had stood still past its lease saw a pod go before it knew that it led no more, and told the end of \
+                the pod's trace, as its successor had done",
+        kept_by: Kept {
+            file: "tests/simulation/tests/traced.rs",
+            test: "the_end_of_a_life_that_two_leaders_see_is_told_by_the_one_that_leads_then",
+        },
+    },
 ];

@@ -190,6 +190,38 @@ fn a_slow_attempt_is_told_of_with_its_plugins_though_nobody_asked_for_it() {
 }
 
 #[test]
+fn the_end_of_a_life_that_two_leaders_see_is_told_by_the_one_that_leads_then() {
+    run(async {
+        let world = World::new(9);
+        let collector = Collector::default();
+        world.add_node(workload::node("n1", 1_000, 8_000, 110));
+        let mut machine = world.machine("replica-a");
+        let _first = world.start_on(&machine, told_to(&collector, 0.0)).await;
+        world.pass(5 * SECOND).await;
+        let _second = world.start("replica-b", told_to(&collector, 0.0)).await;
+        world.add_pod(workload::pod("waiting", 5_000, 10));
+        world.pass(5 * SECOND).await;
+        machine.stop();
+        world.pass(60 * SECOND).await;
+        assert_eq!(world.leader(), "replica-b");
+        // Whoever wakes past its lease hears of this before it knows that it leads no more.
+        world.delete_pod("waiting");
+        world.pass(SECOND).await;
+        machine.resume();
+        world.pass(30 * SECOND).await;
+        let taken = collector.taken();
+        let told = |replica: &str, name| called(&taken[replica], name).len();
+        for replica in ["replica-a", "replica-b"] {
+            assert!(told(replica, "attempt") > 0, "{replica} has tried the pod");
+        }
+        assert_eq!(
+            (told("replica-a", "schedule pod"), told("replica-b", "schedule pod")),
+            (0, 1)
+        );
+    });
+}
+
+#[test]
 fn elections_terms_hand_overs_reloads_and_relists_have_traces_of_their_own() {
     run(async {
         let world = World::new(8);

@@ -16,6 +16,7 @@ use crate::tracer::{PreemptionRecord, TracerMessage, Tracing, VictimRecord};
 #[derive(Debug)]
 pub(super) struct Telling {
     tracing: Option<Tracing>,
+    term: u64,
     open: BTreeMap<Uid, PreemptionRecord>,
     /// Whose end is told after the next one for the same pod has begun.
     replaced: BTreeMap<Uid, PreemptionRecord>,
@@ -24,9 +25,10 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    pub(super) fn to(tracing: Option<Tracing>) -> Self {
+    pub(super) fn to(tracing: Option<Tracing>, term: u64) -> Self {
         Self {
             tracing,
+            term,
             open: BTreeMap::new(),
             replaced: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -47,6 +49,7 @@ impl Telling {
         });
         let record = PreemptionRecord {
             trace: TraceContext::of(&plan.preemptor),
+            term: self.term,
             attempt,
             preemptor: PodIdentity::of(&plan.preemptor),
             node: plan.node.clone(),

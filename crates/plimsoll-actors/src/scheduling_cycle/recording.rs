@@ -341,6 +341,7 @@ impl SchedulingCycleState {
             pod: PodIdentity::of(pod),
             profile: CompactString::from(attempted.profile),
             term,
+            leads_alone: self.token.leads_alone(now),
             attempt: attempted.attempts,
             added: attempted.added,
             stays: attempted.stays,

@@ -53,6 +53,7 @@ impl TermState {
             clock: Arc::clone(&parts.clock),
             metrics: Arc::clone(&parts.metrics),
             tracing: parts.tracing.clone(),
+            token: Arc::clone(&self.token),
         };
         let (queue_ref, _) = Actor::spawn_linked(None, SchedulingQueue, queue_arguments, myself.get_cell()).await?;
         let workers_arguments = BindingWorkersArguments {

@@ -9,7 +9,7 @@ use super::LateCall;
 use super::building::{Building, Span, Whereabouts};
 use super::lives::{self, End};
 use crate::attempt_record::{AttemptOutcome, AttemptRecord, Call, CallKind, PodIdentity};
-use crate::trace_context::{TraceContext, span_id_of};
+use crate::trace_context::TraceContext;
 
 /// Numbers the spans of one attempt.
 struct Parts<'a> {
@@ -20,11 +20,11 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn next(&mut self, parent: u64) -> Whereabouts {
+    fn next(&mut self, parent: u64, building: &Building) -> Whereabouts {
         self.made += 1;
         Whereabouts {
             trace: self.trace.trace_id(),
-            span: span_id_of("part", &self.pod.uid, (self.attempt, self.made)),
+            span: building.id("part", &self.pod.uid, (self.attempt, self.made)),
             parent,
         }
     }
@@ -40,10 +40,11 @@ struct Stretch<'a> {
 }
 
 pub(super) fn attempt(record: &AttemptRecord, building: &mut Building) {
-    lives::waits(record.trace, &record.pod, (&record.stays, record.span), building);
+    let own = building.attempt(&record.pod.uid, record.span);
+    lives::waits(record.trace, &record.pod, (&record.stays, own), building);
     let whereabouts = Whereabouts {
         trace: record.trace.trace_id(),
-        span: record.span,
+        span: own,
         parent: record.trace.root(),
     };
     describe(
@@ -53,7 +54,7 @@ pub(super) fn attempt(record: &AttemptRecord, building: &mut Building) {
     let mut parts = Parts {
         trace: record.trace,
         pod: &record.pod,
-        attempt: record.span,
+        attempt: own,
         made: 0,
     };
     let (before, after): (Vec<&Call>, Vec<&Call>) =
@@ -78,11 +79,11 @@ pub(super) fn attempt(record: &AttemptRecord, building: &mut Building) {
         };
         let span = stretch(&binding, &after, &mut parts, building);
         if let Some(wait) = record.permit_wait {
-            let span = building.span("Permit wait", parts.next(span), (wait.from, wait.to));
+            let span = building.span("Permit wait", parts.next(span, building), (wait.from, wait.to));
             judged(span, wait.code);
         }
     }
-    if record.outcome.ends_life() {
+    if record.outcome.ends_life() && record.leads_alone {
         let end = End {
             outcome: record.outcome.as_str(),
             node: record.outcome.node(),
@@ -142,11 +143,11 @@ fn list(items: impl Iterator<Item = impl Into<StringValue>>) -> Value {
 
 /// Makes the spans of a stretch, each below what it was a part of, and gives the stretch's own.
 fn stretch(stretch: &Stretch<'_>, calls: &[&Call], parts: &mut Parts<'_>, building: &mut Building) -> u64 {
-    let own = parts.next(parts.attempt);
+    let own = parts.next(parts.attempt, building);
     building.span(stretch.name, own, (stretch.from, stretch.to));
     let mut runs: Vec<(&PointRun, u64)> = Vec::new();
     for run in stretch.points {
-        let whereabouts = parts.next(own.span);
+        let whereabouts = parts.next(own.span, building);
         let span = building.span(run.point.as_str(), whereabouts, (run.begun, run.ended));
         judged(span, run.code);
         runs.push((run, whereabouts.span));
@@ -161,7 +162,7 @@ fn stretch(stretch: &Stretch<'_>, calls: &[&Call], parts: &mut Parts<'_>, buildi
     for run in stretch.plugins {
         let parent = within(run.begun, run.ended, &|point| point.point == run.point);
         let name = format!("{}/{}", run.point.as_str(), run.plugin);
-        let span = building.span(name, parts.next(parent), (run.begun, run.ended));
+        let span = building.span(name, parts.next(parent, building), (run.begun, run.ended));
         span.set("plimsoll.plugin", run.plugin)
             .count("plimsoll.nodes", run.nodes);
         judged(span, run.code);
@@ -171,7 +172,7 @@ fn stretch(stretch: &Stretch<'_>, calls: &[&Call], parts: &mut Parts<'_>, buildi
         let parent = within(called.begun, called.ended, &|run| {
             !binds || run.point == ExtensionPoint::Bind
         });
-        call(called, parts.next(parent), building);
+        call(called, parts.next(parent, building), building);
     }
     own.span
 }
@@ -227,8 +228,8 @@ pub(super) fn late_call(late: &LateCall, building: &mut Building) {
     let number = (late.attempt, late.call.begun.as_nanos(), late.call.attempt);
     let whereabouts = Whereabouts {
         trace: late.trace.trace_id(),
-        span: span_id_of("late", &late.pod.uid, number),
-        parent: late.attempt,
+        span: building.id("late", &late.pod.uid, number),
+        parent: building.attempt(&late.pod.uid, late.attempt),
     };
     call(&late.call, whereabouts, building);
 }

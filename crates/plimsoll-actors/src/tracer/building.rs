@@ -1,9 +1,11 @@
 //! Spans as they are handed over.
 
 use std::borrow::Cow;
+use std::hash::{BuildHasher, Hash};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use plimsoll_model::{Moment, Timestamp};
+use foldhash::quality::FixedState;
+use plimsoll_model::{Moment, Timestamp, Uid};
 use plimsoll_telemetry::traces::opentelemetry::trace::{
     Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
@@ -11,6 +13,7 @@ use plimsoll_telemetry::traces::opentelemetry::{InstrumentationScope, KeyValue, 
 use plimsoll_telemetry::traces::{SpanData, SpanEvents, SpanLinks};
 
 use crate::attempt_record::PodIdentity;
+use crate::trace_context::span_id_of;
 
 /// The longest text in an attribute, in bytes: more says no more, and backends cut it anyway.
 const LONGEST_TEXT: usize = 4_096;
@@ -103,6 +106,8 @@ fn context(trace: u128, span: u64) -> SpanContext {
 
 /// The spans that one message is made into, and the times of day of its moments.
 pub(super) struct Building {
+    /// Who tells. Moments and numbers of terms and attempts are each replica's own, and may be the same as another's.
+    replica: u64,
     now: Moment,
     wall: SystemTime,
     scope: InstrumentationScope,
@@ -110,15 +115,26 @@ pub(super) struct Building {
 }
 
 impl Building {
-    /// It is now this moment, and this time of day.
-    pub(super) fn at(now: Moment, wall: jiff::Timestamp) -> Self {
+    /// In the replica with this identity it is now this moment, and this time of day.
+    pub(super) fn at(identity: &str, now: Moment, wall: jiff::Timestamp) -> Self {
         let scope = InstrumentationScope::builder("plimsoll").with_version(env!("CARGO_PKG_VERSION"));
         Self {
+            replica: FixedState::with_seed(5).hash_one(identity),
             now,
             wall: SystemTime::from(wall),
             scope: scope.build(),
             spans: Vec::new(),
         }
+    }
+
+    /// The id of a span of this replica's about a pod; the pod's root alone is everybody's.
+    pub(super) fn id(&self, kind: &str, uid: &Uid, number: impl Hash) -> u64 {
+        span_id_of(kind, uid, (self.replica, number))
+    }
+
+    /// The id of the span of an attempt, which messages name by what tells it from others of this replica.
+    pub(super) fn attempt(&self, uid: &Uid, attempt: u64) -> u64 {
+        self.id("attempt", uid, attempt)
     }
 
     /// The time of day of a moment.
@@ -188,7 +204,7 @@ mod tests {
     fn moments_are_told_as_times_of_day_whichever_side_of_now_they_lie() {
         let wall = "2026-11-28T02:30:10Z".parse::<jiff::Timestamp>().unwrap();
         let at = |seconds| Moment::ZERO + Duration::from_secs(seconds);
-        let building = Building::at(at(100), wall);
+        let building = Building::at("replica", at(100), wall);
         let time = |text: &str| SystemTime::from(text.parse::<jiff::Timestamp>().unwrap());
         assert_eq!(building.time(at(93)), time("2026-11-28T02:30:03Z"));
         assert_eq!(building.time(at(101)), time("2026-11-28T02:30:11Z"));

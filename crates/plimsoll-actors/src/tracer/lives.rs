@@ -8,7 +8,7 @@ use plimsoll_queue::{Place, Stays};
 use super::GoneRecord;
 use super::building::{Building, Whereabouts, time_of};
 use crate::attempt_record::PodIdentity;
-use crate::trace_context::{TraceContext, span_id_of};
+use crate::trace_context::TraceContext;
 
 /// How a life ended.
 pub(super) struct End<'a> {
@@ -20,7 +20,8 @@ pub(super) struct End<'a> {
 }
 
 /// The root: from the pod's creation, which every leader knows alike, to the end of its scheduling. It is told once, by
-/// whoever sees that end.
+/// whoever leads as it ends: a leader that wakes past its lease and sees it too, or only then, leaves it to the next one,
+/// whose caches begin behind everything that was seen in time.
 pub(super) fn life(trace: TraceContext, pod: &PodIdentity, added: Moment, end: &End<'_>, building: &mut Building) {
     let creator = trace.creator();
     let whereabouts = Whereabouts {
@@ -63,7 +64,7 @@ pub(super) fn waits(trace: TraceContext, pod: &PodIdentity, (stays, attempt): (&
         };
         let whereabouts = Whereabouts {
             trace: trace.trace_id(),
-            span: span_id_of("wait", &pod.uid, (stay.from.as_nanos(), attempt, number)),
+            span: building.id("wait", &pod.uid, (stay.from.as_nanos(), attempt, number)),
             parent: trace.root(),
         };
         let span = building.span(name, whereabouts, (stay.from, stay.to));
@@ -81,7 +82,7 @@ pub(super) fn waits(trace: TraceContext, pod: &PodIdentity, (stays, attempt): (&
 /// A pod that was tried went while it waited.
 pub(super) fn gone(record: &GoneRecord, building: &mut Building) {
     // There is no such attempt, and a pod goes once.
-    let attempt = span_id_of("gone", &record.pod.uid, record.at.as_nanos());
+    let attempt = building.id("gone", &record.pod.uid, record.at.as_nanos());
     waits(record.trace, &record.pod, (&record.stays, attempt), building);
     let end = End {
         outcome: "gone",

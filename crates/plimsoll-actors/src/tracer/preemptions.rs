@@ -7,14 +7,16 @@ use plimsoll_telemetry::traces::opentelemetry::KeyValue;
 use super::attempts;
 use super::building::{Building, Whereabouts};
 use crate::attempt_record::{Calls, PodIdentity};
-use crate::trace_context::{TraceContext, span_id_of};
+use crate::trace_context::TraceContext;
 
 /// A preemption that is over.
 #[derive(Debug)]
 pub struct PreemptionRecord {
     /// The preemptor's trace.
     pub trace: TraceContext,
-    /// The span of the attempt that planned it; none when that was an earlier leader's.
+    /// In which term.
+    pub term: u64,
+    /// The attempt that planned it; none when that was an earlier leader's.
     pub attempt: Option<u64>,
     /// For whom.
     pub preemptor: PodIdentity,
@@ -48,17 +50,19 @@ pub struct VictimRecord {
 }
 
 pub(super) fn preemption(record: &PreemptionRecord, building: &mut Building) {
-    // Two that want the same victim go may have been planned at one moment.
-    let number = (record.begun.as_nanos(), record.preemptor.uid.as_str(), record.attempt);
+    let preemptor = &record.preemptor.uid;
+    // Two that want the same victim go may have been planned at one moment, and two terms may take one over at one moment.
+    let number = (record.begun.as_nanos(), preemptor.as_str(), record.attempt, record.term);
+    let attempt = record.attempt.map(|attempt| building.attempt(preemptor, attempt));
     let own = Whereabouts {
         trace: record.trace.trace_id(),
-        span: span_id_of("preemption", &record.preemptor.uid, number),
-        parent: record.attempt.unwrap_or_else(|| record.trace.root()),
+        span: building.id("preemption", preemptor, number),
+        parent: attempt.unwrap_or_else(|| record.trace.root()),
     };
     let ends: Vec<(&VictimRecord, u64)> = record
         .victims
         .iter()
-        .map(|victim| (victim, span_id_of("preempted", &victim.pod.uid, number)))
+        .map(|victim| (victim, building.id("preempted", &victim.pod.uid, number)))
         .collect();
     let span = building.span("preemption", own, (record.begun, record.ended));
     span.pod(&record.preemptor).node(&record.node);
@@ -98,7 +102,7 @@ fn preempted(record: &PreemptionRecord, victim: &VictimRecord, (by, end): (Where
     for (number, call) in victim.calls.calls.iter().enumerate() {
         let whereabouts = Whereabouts {
             trace: own.trace,
-            span: span_id_of("removal", &victim.pod.uid, (end, number)),
+            span: building.id("removal", &victim.pod.uid, (end, number)),
             parent: own.span,
         };
         attempts::call(call, whereabouts, building);

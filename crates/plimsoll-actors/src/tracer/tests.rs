@@ -1,3 +1,5 @@
+mod span_ids;
+
 use std::time::{Duration, SystemTime};
 
 use plimsoll_engine::{ClaimTimeline, PluginRun, PointRun, Rejection, Timeline};
@@ -20,8 +22,12 @@ fn at(millis: u64) -> Moment {
 }
 
 fn building() -> Building {
+    building_of("replica")
+}
+
+fn building_of(replica: &str) -> Building {
     let wall = "2026-11-28T02:31:40Z".parse::<jiff::Timestamp>().unwrap();
-    Building::at(at(100_000), wall)
+    Building::at(replica, at(100_000), wall)
 }
 
 fn tried() -> Pod {
@@ -55,6 +61,7 @@ fn attempted(pod: &Pod, term: u64, outcome: AttemptOutcome) -> AttemptRecord {
         profile: "default-scheduler".into(),
         term,
         attempt: 1,
+        leads_alone: true,
         added: at(9_000),
         stays: Stays {
             stays: smallvec![wait],
@@ -235,18 +242,6 @@ fn an_attempt_that_fails_says_why_and_leaves_the_life_open() {
 }
 
 #[test]
-fn what_the_next_leader_tells_hangs_below_the_same_root() {
-    let pod = tried();
-    let failed = AttemptOutcome::Error { node: None };
-    let first = spans_of(&attempted(&pod, 1, failed));
-    let next = spans_of(&attempted(&pod, 2, placed("n1")));
-    let (one, other) = (find(&first, "attempt"), find(&next, "attempt"));
-    assert_ne!(one.span_context.span_id(), other.span_context.span_id());
-    let root = find(&next, "schedule pod").span_context.span_id();
-    assert_eq!((one.parent_span_id, other.parent_span_id), (root, root));
-}
-
-#[test]
 fn the_life_of_a_pod_whose_creator_traces_it_is_a_part_of_the_creators_span() {
     let text = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let pod = pod("a")
@@ -290,13 +285,18 @@ fn a_request_that_is_repeated_shows_each_try_and_its_answer() {
     assert_eq!(attribute(find(&spans, "extender filter"), "url.full"), "http://x");
 }
 
-#[test]
-fn a_preemption_and_the_end_of_its_victims_are_linked_both_ways() {
-    let victim = pod("v").uid("11111111-2222-4333-8444-555555555555").build();
-    let record = PreemptionRecord {
-        trace: TraceContext::of(&tried()),
-        attempt: Some(77),
-        preemptor: PodIdentity::of(&tried()),
+fn victim() -> Pod {
+    pod("v").uid("11111111-2222-4333-8444-555555555555").build()
+}
+
+/// A preemption for this pod that this attempt has planned, or an earlier leader.
+fn preempted(preemptor: &Pod, attempt: Option<u64>) -> PreemptionRecord {
+    let victim = victim();
+    PreemptionRecord {
+        trace: TraceContext::of(preemptor),
+        term: 1,
+        attempt,
+        preemptor: PodIdentity::of(preemptor),
         node: "n1".into(),
         begun: at(20_000),
         ended: at(23_000),
@@ -312,17 +312,22 @@ fn a_preemption_and_the_end_of_its_victims_are_linked_both_ways() {
                 left_out: 0,
             },
         }],
-    };
+    }
+}
+
+#[test]
+fn a_preemption_and_the_end_of_its_victims_are_linked_both_ways() {
     let mut building = building();
-    preemptions::preemption(&record, &mut building);
+    preemptions::preemption(&preempted(&tried(), Some(77)), &mut building);
     let spans = building.into_spans();
     assert_eq!(
         tree(&spans),
         ["… > preemption", "… > preempted", "preempted > DELETE pods"]
     );
     let (own, others) = (&spans[0], &spans[1]);
-    assert_eq!(own.parent_span_id, SpanId::from(77));
-    assert_eq!(others.parent_span_id, SpanId::from(TraceContext::of(&victim).root()));
+    let attempt = building_of("replica").attempt(&tried().uid, 77);
+    assert_eq!(own.parent_span_id, SpanId::from(attempt));
+    assert_eq!(others.parent_span_id, SpanId::from(TraceContext::of(&victim()).root()));
     assert_ne!(own.span_context.trace_id(), others.span_context.trace_id());
     let to = |span: &SpanData| {
         let context = &span.links.links[0].span_context;
@@ -392,52 +397,12 @@ fn an_operation_has_a_trace_of_its_own_to_which_more_may_be_added() {
 }
 
 #[test]
-fn waits_of_two_terms_at_one_moment_of_a_clock_are_spans_of_their_own() {
-    let mut building = building();
-    for term in [1, 2] {
-        let failed = AttemptOutcome::Gone;
-        attempts::attempt(&attempted(&tried(), term, failed), &mut building);
-    }
-    let spans = building.into_spans();
-    let waits = spans.iter().filter(|span| span.name == "queue active");
-    let ids: std::collections::BTreeSet<_> = waits.map(|span| span.span_context.span_id().to_bytes()).collect();
-    assert_eq!(ids.len(), 2);
-}
-
-#[test]
-fn what_begins_at_one_moment_has_traces_of_its_own() {
-    let list = |kind: &str| Operation {
-        name: "list",
-        begun: at(1_000),
-        ended: at(1_000),
-        attributes: vec![("plimsoll.kind", kind.to_owned())],
-        whole: true,
-        steps: Vec::new(),
-        error: None,
-    };
-    let mut building = building();
-    for kind in ["pods", "nodes"] {
-        operations::operation(&list(kind), "one", &mut building);
-    }
-    let patch = |attempt| LateCall {
-        trace: TraceContext::of(&tried()),
-        attempt: 7,
-        pod: PodIdentity::of(&tried()),
-        call: Call {
-            attempt,
-            ..called(CallKind::Status, 1_000, 1_000, None)
-        },
-    };
-    for attempt in [1, 2] {
-        attempts::late_call(&patch(attempt), &mut building);
-    }
-    let spans = building.into_spans();
-    let ids: std::collections::BTreeSet<_> = spans
-        .iter()
-        .map(|span| span.span_context.span_id().to_bytes())
-        .collect();
-    assert_eq!(ids.len(), 4);
-    assert_ne!(spans[0].span_context.trace_id(), spans[1].span_context.trace_id());
+fn an_end_that_another_leader_may_see_too_is_left_to_that_one() {
+    let mut record = attempted(&tried(), 1, AttemptOutcome::Gone);
+    record.leads_alone = false;
+    let spans = spans_of(&record);
+    assert!(tree(&spans).contains(&"… > attempt".to_owned()), "{:?}", tree(&spans));
+    assert!(spans.iter().all(|span| span.name != "schedule pod"));
 }
 
 #[test]

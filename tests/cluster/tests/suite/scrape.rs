@@ -149,6 +149,14 @@ fn values(page: &Exposition) -> BTreeMap<String, f64> {
         .collect()
 }
 
+/// Series with a label that says what users name: there could be any number of them.
+fn named_by_users(page: &Exposition, namespace: &str) -> Vec<String> {
+    let names = ["p1", "p2", "p3", "held", "large", "urgent", "n1", "n2", "n3", namespace];
+    let series = page.families.values().flat_map(|family| family.series.keys());
+    let named = series.filter(|series| names.iter().any(|name| series.contains(&format!("=\"{name}\""))));
+    named.cloned().collect()
+}
+
 #[test]
 fn a_scraper_finds_the_families_labels_and_buckets_of_kube_scheduler() -> anyhow::Result<()> {
     suite::run(async |cluster| {
@@ -161,6 +169,13 @@ fn a_scraper_finds_the_families_labels_and_buckets_of_kube_scheduler() -> anyhow
         let theirs = scraped(cluster, Scheduler::KubeScheduler).await?;
         let ours = scraped(cluster, Scheduler::Plimsoll).await?;
         let mut found = compared(&ours.metrics, &theirs.metrics);
+        // Only the page about pods names them, as kube-scheduler's does.
+        let namespace = cluster.namespace();
+        ensure!(
+            !named_by_users(&ours.resources, namespace).is_empty(),
+            "the names are those of the work"
+        );
+        found.extend(named_by_users(&ours.metrics, namespace));
         for beginning in ABSENT {
             let shows = |page: &Exposition| page.families.keys().any(|name| name.starts_with(beginning));
             if shows(&ours.metrics) || !shows(&theirs.metrics) {

@@ -4,7 +4,7 @@ use plimsoll_cluster::fixtures::{node, pod};
 use plimsoll_cluster::{Election, Scheduler, suite};
 use plimsoll_observability::{Jaeger, Trace};
 
-use super::{create, create_annotated, jaeger};
+use super::{create, create_annotated, documented, jaeger};
 
 /// Exports at once, everything.
 const AT_ONCE: (&str, &str) = ("OTEL_BSP_SCHEDULE_DELAY", "100");
@@ -73,6 +73,7 @@ fn a_placed_a_preempting_and_a_pending_pod_each_have_a_tree_in_jaeger() -> anyho
         };
         let trace = jaeger.until("a life with a preemption", &preempting, ended).await?;
         suite::say(&format!("a preempting pod:\n{}", trace.tree().join("\n")));
+        documented::is_drawn(&trace)?;
         let attempts = trace.spans_called("attempt");
         assert!(attempts.len() >= 2, "{attempts:?}");
         let first = attempts[0];
@@ -80,7 +81,13 @@ fn a_placed_a_preempting_and_a_pending_pod_each_have_a_tree_in_jaeger() -> anyho
             (first.tag("plimsoll.outcome"), first.tag("error")),
             ("unschedulable", "true")
         );
-        assert_eq!(first.tag("plimsoll.preemption.node"), "n1");
+        assert_eq!(
+            (
+                first.tag("plimsoll.preemption.node"),
+                first.tag("plimsoll.preemption.victims")
+            ),
+            ("n1", "1")
+        );
         assert_eq!(
             attempts.last().map(|last| last.tag("plimsoll.outcome")),
             Some("scheduled")
@@ -112,7 +119,19 @@ fn a_placed_a_preempting_and_a_pending_pod_each_have_a_tree_in_jaeger() -> anyho
             attempt.tag("otel.status_description").contains("Insufficient cpu"),
             "{attempt:?}"
         );
-        assert!(attempt.events.iter().any(|event| event == "rejected"), "{attempt:?}");
+        let rejected: Vec<_> = attempt.events.iter().filter(|event| event.name == "rejected").collect();
+        let told = |key: &str| {
+            rejected
+                .first()
+                .and_then(|event| event.tags.get(key))
+                .map(String::as_str)
+        };
+        assert_eq!(
+            (rejected.len(), told("plimsoll.plugin"), told("plimsoll.nodes")),
+            (1, Some("NodeResourcesFit"), Some("1"))
+        );
+        assert_eq!(told("plimsoll.reason"), Some("Insufficient cpu"));
+        assert_eq!(told("plimsoll.nodes.examples"), Some("[\"n1\"]"));
         assert!(trace.span("binding cycle").is_none());
         cluster.delete_pod("pending").await?;
         let gone = |trace: &Trace| trace.span("schedule pod").cloned();

@@ -1,6 +1,7 @@
 //! Traces on a real control plane, received by Jaeger, and what becomes of pods when nobody receives them.
 
 mod backend;
+mod documented;
 mod outage;
 
 use std::sync::Once;
