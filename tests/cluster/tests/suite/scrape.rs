@@ -153,8 +153,8 @@ fn values(page: &Exposition) -> BTreeMap<String, f64> {
 fn named_by_users(page: &Exposition, namespace: &str) -> Vec<String> {
     let names = ["p1", "p2", "p3", "held", "large", "urgent", "n1", "n2", "n3", namespace];
     let series = page.families.values().flat_map(|family| family.series.keys());
-    let named = series.filter(|series| names.iter().any(|name| series.contains(&format!("=\"{name}\""))));
-    named.cloned().collect()
+    let has_one = |series: &&String| names.iter().any(|name| series.contains(&format!("=\"{name}\"")));
+    series.filter(has_one).cloned().collect()
 }
 
 #[test]
