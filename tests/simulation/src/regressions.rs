@@ -115,4 +115,16 @@ pub const REGRESSIONS: &[Regression] = &[
             test: "a_pod_whose_extender_failed_in_its_preemption_has_its_room_soon_after_that_is_well_again",
         },
     },
+    Regression {
+        name: "the end of an adopted nomination woke nobody",
+        seed: 6771,
+        steps: &[0, 3, 6, 10, 14, 22, 27, 34, 38, 43, 44, 46, 48, 49, 52, 54, 58, 60],
+        version: "9bf749efc2833a4c",
+        broke: "a new leader nominated a pod to the node of the volume that was made over to its claim, without a word in the pod's \
+                status, and turned others away for that; when it turned the pod itself away, none of them was tried again",
+        kept_by: Kept {
+            file: "crates/plimsoll-engine/src/engine/tests/adopting.rs",
+            test: "the_end_of_a_nomination_that_the_stream_does_not_tell_of_is_told",
+        },
+    },
 ];
