@@ -332,6 +332,7 @@ impl Engine {
             Delta::StorageChanged { old, new } => self.ledger.change_storage(old.as_ref(), new.as_ref()),
         }
         self.tell_unmatched(out);
+        self.tell_of_ended_nominations(out);
         self.applied = change.seq;
         self.wake_pre_bind(&change.delta, now, out);
     }
@@ -345,8 +346,8 @@ impl Engine {
         if new.is_terminating() {
             self.memory.goes(&new.uid);
         }
-        if new.node_name().is_some() {
-            self.nominations.remove(&new.uid);
+        if let Some(node) = new.node_name() {
+            self.nominations.placed(&new.uid, node);
             self.adoptions.end(&new.uid);
         } else if claim.is_none() {
             self.on_waiting(old.map(Arc::as_ref), new);
@@ -372,6 +373,12 @@ impl Engine {
             self.advance_claim(claim, Input::Sight(Sight::Deleted), now, out);
         }
         self.ledger.recount(&pod.uid);
+    }
+
+    /// Tells of room that was kept for pods, where no change of theirs does: who was turned away for it may fit now.
+    fn tell_of_ended_nominations(&mut self, out: &mut Vec<Notice>) {
+        let ended = self.nominations.take_ended_unseen().into_iter();
+        out.extend(ended.map(|(pod, node)| Notice::Released { pod, node }));
     }
 }
 

@@ -14,6 +14,8 @@ use plimsoll_model::{Footprint, Pod, Uid};
 pub(crate) struct Nominations {
     by_pod: HashMap<Uid, Nominated, FixedState>,
     by_node: BTreeMap<CompactString, Vec<Uid>>,
+    /// Pods that are no longer nominated to a node which their status never named, and the node.
+    ended_unseen: Vec<(Arc<Pod>, CompactString)>,
 }
 
 struct Nominated {
@@ -47,7 +49,9 @@ impl Nominations {
     }
 
     pub(crate) fn set(&mut self, pod: &Arc<Pod>, node: CompactString) {
-        self.remove(&pod.uid);
+        if let Some(before) = self.take(&pod.uid).filter(|before| before.node != node) {
+            self.note_end(before);
+        }
         self.by_node.entry(node.clone()).or_default().push(pod.uid.clone());
         let nominated = Nominated {
             pod: Arc::clone(pod),
@@ -60,21 +64,47 @@ impl Nominations {
 
     /// Takes back what was decided here: the node in the pod's status counts, if it names one.
     pub(crate) fn restore(&mut self, pod: &Arc<Pod>) {
-        match &pod.status.nominated_node_name {
-            Some(node) => self.set(pod, node.clone()),
-            None => self.remove(&pod.uid),
+        // Nobody has been tried since, and so nobody was turned away by it.
+        drop(self.take(&pod.uid));
+        if let Some(node) = &pod.status.nominated_node_name {
+            self.set(pod, node.clone());
         }
     }
 
     pub(crate) fn remove(&mut self, uid: &Uid) {
-        let Some(nominated) = self.by_pod.remove(uid) else {
-            return;
-        };
+        if let Some(nominated) = self.take(uid) {
+            self.note_end(nominated);
+        }
+    }
+
+    /// The pod has this node: what was kept for it there is now its own.
+    pub(crate) fn placed(&mut self, uid: &Uid, node: &str) {
+        if let Some(nominated) = self.take(uid).filter(|nominated| nominated.node != node) {
+            self.note_end(nominated);
+        }
+    }
+
+    /// The pods that have ceased to be nominated since this was last asked, with the node, but for those of which changes of the
+    /// pod tell.
+    pub(crate) fn take_ended_unseen(&mut self) -> Vec<(Arc<Pod>, CompactString)> {
+        std::mem::take(&mut self.ended_unseen)
+    }
+
+    fn take(&mut self, uid: &Uid) -> Option<Nominated> {
+        let nominated = self.by_pod.remove(uid)?;
         if let Some(uids) = self.by_node.get_mut(&nominated.node) {
             uids.retain(|other| other != uid);
             if uids.is_empty() {
                 self.by_node.remove(&nominated.node);
             }
+        }
+        Some(nominated)
+    }
+
+    /// Whoever was turned away by a nomination hears of its end from the stream, where its status named the node.
+    fn note_end(&mut self, Nominated { pod, node, .. }: Nominated) {
+        if pod.status.nominated_node_name.as_ref() != Some(&node) {
+            self.ended_unseen.push((pod, node));
         }
     }
 

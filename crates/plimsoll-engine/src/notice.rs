@@ -159,9 +159,10 @@ pub enum Notice {
         /// Which.
         pods: Vec<Uid>,
     },
-    /// A claim gave up its room, and the columns show it: as good as the deletion of an assigned pod.
+    /// A claim gave up its room, and the columns show it; or room is kept no more for a pod whose status never said that it
+    /// was. As good as the deletion of an assigned pod.
     Released {
-        /// The pod that held it.
+        /// The pod that had it.
         pod: Arc<Pod>,
         /// Where there is room now.
         node: CompactString,

@@ -103,4 +103,28 @@ pub const REGRESSIONS: &[Regression] = &[
             test: "the_end_of_a_life_that_two_leaders_see_is_told_by_the_one_that_leads_then",
         },
     },
+    Regression {
+        name: "an extender that failed in a preemption was not asked again",
+        seed: 5161,
+        steps: &[10, 17, 28, 41, 47, 53, 54, 57, 69],
+        version: "9bf749efc2833a4c",
+        broke: "a pod in whose preemption the extender had failed was turned away for want of room like any other, and waited for \
+                what makes room; that the extender was well again no event told",
+        kept_by: Kept {
+            file: "tests/simulation/tests/extenders_in_preemption.rs",
+            test: "a_pod_whose_extender_failed_in_its_preemption_has_its_room_soon_after_that_is_well_again",
+        },
+    },
+    Regression {
+        name: "the end of an adopted nomination woke nobody",
+        seed: 6771,
+        steps: &[0, 3, 6, 10, 14, 22, 27, 34, 38, 43, 44, 46, 48, 49, 52, 54, 58, 60],
+        version: "9bf749efc2833a4c",
+        broke: "a new leader nominated a pod to the node of the volume that was made over to its claim, without a word in the pod's \
+                status, and turned others away for that; when it turned the pod itself away, none of them was tried again",
+        kept_by: Kept {
+            file: "crates/plimsoll-engine/src/engine/tests/adopting.rs",
+            test: "the_end_of_a_nomination_that_the_stream_does_not_tell_of_is_told",
+        },
+    },
 ];

@@ -227,3 +227,35 @@ fn a_write_that_a_dead_leader_sent_and_that_comes_late_gives_the_volume_to_one_c
         is_in_order(&world).await;
     });
 }
+
+#[test]
+fn room_that_is_kept_for_a_pod_goes_to_another_one_when_it_is_turned_away_for_its_claim() {
+    run(async {
+        let (world, first, _second) = staged(513).await;
+        first.kill();
+        // The volume controller has made the volume over to the claim, and gets no further.
+        let mut at_once = class("at-once", "example.com/made");
+        at_once["volumeBindingMode"] = json!("Immediate");
+        create(&world, "storage.k8s.io", "storageclasses", "", at_once);
+        let claim = claim_of_class("data", "at-once");
+        create(&world, "", "persistentvolumeclaims", "default", claim);
+        let uid = core(&world, "persistentvolumeclaims", "default", "data")["metadata"]["uid"].clone();
+        let mut volume = local_volume("pv", "n2");
+        volume["spec"]["claimRef"] = json!({ "namespace": "default", "name": "data", "uid": uid });
+        add_volume(&world, volume);
+        let mut rival = workload::pod("a", 600, 10);
+        rival["spec"]["nodeSelector"] = json!({ "kubernetes.io/hostname": "n2" });
+        world.add_pod(rival);
+        world.add_pod(volume_writer::with_claim(workload::pod("b", 600, 10), "data"));
+        world
+            .until("the standby leads", TAKE_OVER, || world.leader() == "replica-b")
+            .await;
+        world.pass(15 * SECOND).await;
+        assert_eq!(world.node_of("a").as_deref(), Some("n2"), "{}", world.tail());
+        let failed = world.events("FailedScheduling");
+        for why in ["1 Insufficient cpu", "pod has unbound immediate PersistentVolumeClaims"] {
+            assert!(failed.iter().any(|(_, note)| note.contains(why)), "{failed:?}");
+        }
+        is_in_order(&world).await;
+    });
+}

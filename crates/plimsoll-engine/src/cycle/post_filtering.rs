@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use plimsoll_framework::{
     Code, CycleContext, ExtensionPoint, Nomination, PostFilter, PostFilterOutcome, PreemptionTerms, Rejections, Status,
@@ -9,6 +10,13 @@ use plimsoll_model::columns::Columns;
 use super::Cycle;
 use crate::preemption::{Candidate, Hindrance};
 use crate::{Diagnosis, PreemptionPlan};
+
+/// What a failed post-filter costs is at most so large a part of the time until it is asked again for the same pod: others
+/// are not to wait for one that hangs, again and again.
+const REST: u32 = 10;
+/// The same, whatever it costs.
+const SHORTEST_REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// How far the post-filters have come with a pod that no node will do for.
 #[derive(Default)]
@@ -126,8 +134,10 @@ impl Cycle {
     }
 
     /// The diagnosis with what the post-filters said added to the text; what becomes of the nomination is theirs to say, if
-    /// there are any.
-    pub(crate) fn end_post_filters(&mut self) -> Option<Diagnosis> {
+    /// there are any. No event tells that one would not fail any more, so after a failure the pod is tried again in time.
+    pub(crate) fn end_post_filters(&mut self, now: Moment) -> Option<Diagnosis> {
+        let rest = now.since(self.begun_at).saturating_mul(REST);
+        let rest = rest.clamp(SHORTEST_REST, LONGEST_REST);
         let work = &mut self.post_filtering;
         let mut diagnosis = work.diagnosis.take()?;
         if !self.plan.profile.post_filter.is_empty() {
@@ -138,6 +148,9 @@ impl Cycle {
                 Code::Pending => Code::Unschedulable,
                 code => code,
             };
+            if code == Code::Error {
+                diagnosis.retry_at = Some(now + rest);
+            }
             self.timing.close(ExtensionPoint::PostFilter, code);
         }
         let message = work.reasons.join(", ");

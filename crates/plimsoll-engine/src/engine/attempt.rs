@@ -169,6 +169,7 @@ impl Engine {
         {
             self.settle_plan(plan, cycle.post_filtering.terms, now);
         }
+        self.tell_of_ended_nominations(out);
         self.verdicts.extend(cycle.state.take_permit_verdicts());
         tell_volume_errors(&cycle.state, out);
         self.keep_kind(&mut cycle);

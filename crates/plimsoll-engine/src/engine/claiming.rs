@@ -84,6 +84,7 @@ impl Engine {
         let id = self.records.next_id();
         self.tentative = Some(id);
         let claim = Claim::new(id, Arc::clone(&cycle.pod), node.clone());
+        self.nominations.placed(&cycle.pod.uid, &node);
         let mut record = Record::new(claim, Arc::clone(&cycle.plan), mem::take(&mut cycle.state));
         record.evaluated_nodes = choice.evaluated;
         record.feasible_nodes = choice.feasible;
@@ -94,7 +95,6 @@ impl Engine {
         self.records.insert(record);
         self.ledger.hold(&cycle.pod, id, node);
         self.ledger.recount(&cycle.pod.uid);
-        self.nominations.remove(&cycle.pod.uid);
         id
     }
 

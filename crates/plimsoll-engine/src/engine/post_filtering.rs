@@ -11,7 +11,7 @@ impl Engine {
     /// Asks the next post-filter. One that leaves preemption to the engine is not asked itself.
     pub(super) fn post_filter(&mut self, cycle: &mut Cycle, now: Moment) -> Flow {
         let Some(plugin) = cycle.next_post_filter() else {
-            return end(cycle);
+            return end(cycle, now);
         };
         let outcome = match plugin.preempts() {
             None => cycle.ask_post_filter(plugin.as_ref(), self.ledger.columns(), now),
@@ -36,7 +36,7 @@ impl Engine {
     }
 }
 
-fn end(cycle: &mut Cycle) -> Flow {
-    let diagnosis = cycle.end_post_filters().unwrap_or_else(|| no_nodes(cycle));
+fn end(cycle: &mut Cycle, now: Moment) -> Flow {
+    let diagnosis = cycle.end_post_filters(now).unwrap_or_else(|| no_nodes(cycle));
     Flow::Done(Outcome::Unschedulable(diagnosis))
 }

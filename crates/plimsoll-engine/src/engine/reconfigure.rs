@@ -32,6 +32,7 @@ impl Engine {
             self.judge_membership(&pod);
         }
         self.tell_unmatched(out);
+        self.tell_of_ended_nominations(out);
         self.applied = seq;
     }
 

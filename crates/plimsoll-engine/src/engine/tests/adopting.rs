@@ -8,6 +8,7 @@ use plimsoll_framework::{Adopt, CycleContext, CycleState, Plugin, Reserve, Statu
 use plimsoll_model::testing;
 use plimsoll_model::{PodCondition, Timestamp};
 
+use super::fixture::assigned;
 use super::*;
 
 /// Keeps one thing for each pod that has something on a node; what was promised outside it knows by pod.
@@ -137,6 +138,92 @@ fn the_node_in_the_status_counts_before_that_of_a_plugin() {
     let nominations: Vec<_> = cluster.engine.nominations().map(|(_, node)| node.to_owned()).collect();
     assert_eq!(nominations, ["n1"]);
     assert_eq!(shelf.kept().len(), 1);
+}
+
+/// Room that is kept no more, and for whom it was.
+fn freed(cluster: &mut Cluster) -> Vec<(String, String)> {
+    let freed = cluster.out.drain(..).filter_map(|notice| match notice {
+        Notice::Released { pod, node } => Some((pod.name.name.to_string(), node.to_string())),
+        _ => None,
+    });
+    freed.collect()
+}
+
+#[test]
+fn the_end_of_a_nomination_that_the_stream_does_not_tell_of_is_told() {
+    type Happens = fn(&mut Cluster, &Arc<Pod>);
+    let refused: Happens = |cluster, pod| {
+        let step = cluster.begin(pod);
+        assert!(matches!(step, Step::Done(Outcome::Unschedulable(_))), "{step:?}");
+    };
+    let cases: [(&str, Happens, bool); 6] = [
+        ("refused", refused, true),
+        (
+            "gone",
+            |cluster, pod| cluster.apply(Delta::PodDeleted(Arc::clone(pod))),
+            true,
+        ),
+        ("bound elsewhere", |cluster, pod| cluster.show(pod, "n1"), true),
+        ("bound there", |cluster, pod| cluster.show(pod, "n2"), false),
+        (
+            "named by the status",
+            |cluster, pod| {
+                let mut named = Pod::clone(pod);
+                named.status.nominated_node_name = Some("n2".into());
+                let (old, new) = (Arc::clone(pod), Arc::new(named));
+                cluster.apply(Delta::PodUpdated { old, new });
+            },
+            false,
+        ),
+        (
+            "of no profile",
+            |cluster, _| {
+                let of_others = ProfileBuilder::new().with(|profile| profile.scheduler_name = "other".to_owned());
+                cluster.reconfigure(of_others.build());
+            },
+            true,
+        ),
+    ];
+    for (what, happens, is_told) in cases {
+        let mut cluster = cluster(&Shelf::with(&[("a", "n2")]));
+        // It fits nowhere.
+        let a = pod("a", 1200);
+        cluster.add(&a);
+        cluster.engine.adopt();
+        happens(&mut cluster, &a);
+        let expected = [("a".to_owned(), "n2".to_owned())];
+        let expected = if is_told { &expected[..] } else { &[] };
+        assert_eq!(freed(&mut cluster), expected, "{what}");
+        assert_eq!(
+            cluster.engine.nominations().count(),
+            usize::from(what.starts_with("named"))
+        );
+        // What the stream tells of later is not told again.
+        cluster.apply(Delta::PodDeleted(a));
+        assert_eq!(freed(&mut cluster), [], "{what}");
+    }
+}
+
+#[test]
+fn a_pod_that_finds_another_node_leaves_its_nomination_and_one_that_takes_it_does_not() {
+    for (full, placed, expected) in [
+        (true, "n1", vec![("a".to_owned(), "n2".to_owned())]),
+        (false, "n2", vec![]),
+    ] {
+        let mut cluster = cluster(&Shelf::with(&[("a", "n2")]));
+        if full {
+            cluster.add(&assigned(&pod("b", 300), "n2"));
+        }
+        let a = pod("a", 800);
+        cluster.add(&a);
+        cluster.engine.adopt();
+        let step = cluster.begin(&a);
+        let Step::Done(Outcome::Placed(placement)) = step else {
+            panic!("{step:?}")
+        };
+        assert_eq!(placement.node, placed);
+        assert_eq!(freed(&mut cluster), expected);
+    }
 }
 
 #[test]

@@ -134,6 +134,9 @@ fn post_filters_are_asked_in_turn_and_their_words_follow_the_reasons() {
         assert_eq!(diagnosis.nominate, nomination, "{outcomes:?}");
         assert_eq!(diagnosis.plugins, ["Fit"]);
         assert_eq!(helpable, vec!["n1"; asked]);
+        // Nothing that happens tells that it would not fail again.
+        let failed = matches!(outcomes.last(), Some((Skip, ..))) || outcomes.iter().any(|(code, ..)| *code == Error);
+        assert_eq!(diagnosis.retry_at.is_some(), failed, "{outcomes:?}");
     }
 }
 

@@ -191,6 +191,21 @@ fn a_failed_extender_ends_preemption_and_one_that_may_fail_is_passed_over() {
     );
 }
 
+#[test]
+fn a_pod_whose_extender_failed_is_tried_again_and_one_that_hangs_is_asked_more_seldom() {
+    for (seconds, until) in [(0, 1), (4, 40), (20, 60)] {
+        let mut cluster = cluster(&[extender("a", false)]);
+        ask(&mut cluster, preemptor("500m"));
+        cluster.wait(seconds);
+        let diagnosis = end(&mut cluster, reply(Err("context deadline exceeded".to_owned())));
+        let expected = cluster.now + Duration::from_secs(until);
+        assert_eq!(diagnosis.retry_at, Some(expected), "after {seconds} s");
+    }
+    let mut answered = cluster(&[extender("a", false)]);
+    ask(&mut answered, preemptor("500m"));
+    assert_eq!(end(&mut answered, preempts(Vec::new())).retry_at, None);
+}
+
 /// Asks about 500m on the full `n1` or `n2`, and lets something happen before the extender has answered.
 fn while_asked(change: impl FnOnce(&mut Cluster)) -> Cluster {
     let mut cluster = cluster(&[extender("a", false)]);
