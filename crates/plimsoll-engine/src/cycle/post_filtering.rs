@@ -16,7 +16,7 @@ use crate::{Diagnosis, PreemptionPlan};
 const REST: u32 = 10;
 /// The same, whatever it costs.
 const SHORTEST_REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_secs(60);
+const LONGEST_REST: Duration = Duration::from_mins(1);
 
 /// How far the post-filters have come with a pod that no node will do for.
 #[derive(Default)]
