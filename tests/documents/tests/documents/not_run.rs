@@ -53,7 +53,7 @@ pub(crate) const NOT_RUN: &[NotRun] = &[
         "go tool pprof",
         "opens a browser, and ends when somebody ends it",
     ),
-    not("docs/performance.md", "make bench-", LONG),
+    not("docs/performance.md", "make bench", LONG),
     not(
         "docs/plugins.md",
         "cargo run ",
