@@ -93,6 +93,8 @@ pub struct SupervisorState {
     /// The number of the last cache that was started.
     caches: u64,
     shutting_down: bool,
+    /// How many reloads there were, those that failed among them.
+    reloads: u64,
     /// It is decided how the process ends.
     ending: bool,
     restarts: Restarts,
@@ -208,13 +210,18 @@ impl SupervisorState {
         self.announce(EventType::Normal, "ConfigReloaded", note);
     }
 
-    fn tell_of_reload(&self, note: &str, error: Option<&str>, found: Option<Moment>) {
+    fn tell_of_reload(&mut self, note: &str, error: Option<&str>, found: Option<Moment>) {
+        self.reloads += 1;
         let Some(tracing) = &self.parts.tracing else { return };
         tracing.tell(TracerMessage::Operation(Box::new(Operation {
             name: "reload",
             begun: found.unwrap_or_else(|| self.now()),
             ended: self.now(),
-            attributes: vec![("plimsoll.note", note.to_owned())],
+            // Two may be found at one moment, and say the same.
+            attributes: vec![
+                ("plimsoll.note", note.to_owned()),
+                ("plimsoll.reload", self.reloads.to_string()),
+            ],
             whole: true,
             steps: Vec::new(),
             error: error.map(str::to_owned),

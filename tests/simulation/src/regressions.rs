@@ -127,4 +127,15 @@ pub const REGRESSIONS: &[Regression] = &[
             test: "the_end_of_a_nomination_that_the_stream_does_not_tell_of_is_told",
         },
     },
+    Regression {
+        name: "two reloads were told as one",
+        seed: 1631,
+        steps: &[11, 45, 49],
+        version: "e6cfd975f117fdf6",
+        broke: "a replica that took up two configurations at one moment told of both in one span",
+        kept_by: Kept {
+            file: "tests/simulation/tests/traced.rs",
+            test: "elections_terms_hand_overs_reloads_and_relists_have_traces_of_their_own",
+        },
+    },
 ];

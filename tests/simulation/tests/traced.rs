@@ -231,10 +231,12 @@ fn elections_terms_hand_overs_reloads_and_relists_have_traces_of_their_own() {
         world.add_node(workload::node("n1", 1_000, 8_000, 110));
         let first = world.start("replica-a", told_to(&collector, 0.0)).await;
         world.pass(5 * SECOND).await;
-        let assembled = told_to(&collector, 0.0).assembled();
-        first
-            .reconfigurer()
-            .reconfigure(assembled, "loaded another configuration".to_owned());
+        // Two at one moment, and with the same words.
+        for _ in 0..2 {
+            let assembled = told_to(&collector, 0.0).assembled();
+            let note = "loaded another configuration".to_owned();
+            first.reconfigurer().reconfigure(assembled, note);
+        }
         // The watch that is open ends with the next pod, and what it goes on with is gone.
         world.server().faults().clear();
         let gone = Action::WatchError {
@@ -252,6 +254,7 @@ fn elections_terms_hand_overs_reloads_and_relists_have_traces_of_their_own() {
         first.shutdown();
         world.pass(30 * SECOND).await;
         let taken = collector.taken();
+        assert_eq!(called(&taken["replica-a"], "reload").len(), 2);
         for (replica, operations) in [
             (
                 "replica-a",

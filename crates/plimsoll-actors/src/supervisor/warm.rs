@@ -122,6 +122,7 @@ impl SupervisorState {
             cache_is_distrusted: false,
             caches: 0,
             shutting_down: false,
+            reloads: 0,
             ending: false,
             restarts: Restarts::default(),
             tasks: TaskTracker::new(),
