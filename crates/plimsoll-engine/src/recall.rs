@@ -12,11 +12,14 @@ use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use crate::plan::Plan;
 use crate::row_scores::RowScores;
 
-/// How many kinds of pods are kept. Each costs some 17 bytes per node.
-const KINDS: usize = 16;
+/// As many kinds of pods are kept at most.
+const MOST_KINDS: usize = 64;
+
+/// Fewer are where there are many nodes: of all kinds together so many rows, of which each costs some 17 bytes.
+const MOST_ROWS: usize = 1 << 20;
 
 /// Of how many pods the kinds are remembered, to tell those that come again: a kind is kept from its second pod on.
-const SEEN: usize = 64;
+const SEEN: usize = 4 * MOST_KINDS;
 
 /// What is known of the kinds of pods that came last.
 #[derive(Default)]
@@ -41,6 +44,8 @@ pub(crate) struct Known {
     pub(crate) verdicts: Verdicts,
     /// The version of the columns by which they said it; none before they did.
     judged_at: Option<u64>,
+    /// How many rows there were then.
+    rows: usize,
     /// How many nodes each of them has rejected.
     pub(crate) rejected_by: Vec<usize>,
     /// The feasible nodes as a list, once somebody has asked for it.
@@ -85,6 +90,7 @@ impl Recall {
             filters,
             verdicts: Verdicts::default(),
             judged_at: None,
+            rows: 0,
             rejected_by: vec![0; filters],
             feasible: None,
             scores: RowScores::default(),
@@ -106,10 +112,11 @@ impl Recall {
 
     /// Keeps what is known for the next pod of that kind.
     pub(crate) fn put(&mut self, known: Known) {
-        if self.kinds.len() >= KINDS {
-            self.kinds.remove(0);
-        }
         self.kinds.push(known);
+        let mut rows: usize = self.kinds.iter().map(|known| known.rows).sum();
+        while self.kinds.len() > MOST_KINDS || (rows > MOST_ROWS && self.kinds.len() > 1) {
+            rows -= self.kinds.remove(0).rows;
+        }
     }
 }
 
@@ -125,6 +132,7 @@ impl Known {
             None => columns.nodes().clone(),
         };
         self.judged_at = Some(columns.version());
+        self.rows = columns.capacity();
         if !changed.is_empty() {
             self.feasible = None;
         }
@@ -173,4 +181,47 @@ fn hash_of(pod: &Pod) -> u64 {
         &spec.topology_spread_constraints,
         spec.priority,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_config::{FeatureGates, ProfileConfig};
+    use plimsoll_framework::Profile;
+    use plimsoll_model::testing::{node, pod};
+
+    use super::*;
+
+    const KINDS: usize = 100;
+
+    /// How many of a hundred kinds are known after pods of each have come twice: those that came last.
+    fn kept(nodes: usize) -> usize {
+        let registry = plimsoll_plugins::registry();
+        let profile = Profile::assemble(&ProfileConfig::default(), &registry, &FeatureGates::default()).unwrap();
+        let skip = vec![false; profile.filter.len()];
+        let plan = Arc::new(Plan::new(Arc::new(profile)));
+        let mut columns = Columns::new();
+        for at in 0..nodes {
+            columns.set_node(&node(&format!("n{at}")).build());
+        }
+        let kind = |at: usize| Arc::new(pod("p").cpu(&format!("{}m", at + 1)).build());
+        let kinds: Vec<_> = (0..KINDS).map(kind).collect();
+        let mut recall = Recall::default();
+        for pod in &kinds {
+            assert!(recall.take(pod, &plan, &skip).is_none(), "it has not come before");
+            let mut known = recall.take(pod, &plan, &skip).unwrap();
+            assert_eq!(known.changed_rows(&columns).len(), nodes, "nothing is known yet");
+            recall.put(known);
+        }
+        let is_known = |pod: &Arc<Pod>| recall.kinds.iter().any(|known| known.is_for(pod, &plan, &skip));
+        let known: Vec<bool> = kinds.iter().map(is_known).collect();
+        let count = known.iter().filter(|known| **known).count();
+        assert!(known[KINDS - count..].iter().all(|known| *known), "the last ones");
+        count
+    }
+
+    #[test]
+    fn as_many_kinds_are_kept_as_rows_allow() {
+        assert_eq!(kept(10), MOST_KINDS);
+        assert_eq!(kept(20_000), MOST_ROWS / 20_000);
+    }
 }

@@ -11,8 +11,8 @@ use plimsoll_model::{Moment, Pod};
 use smallvec::SmallVec;
 
 use crate::{
-    CycleState, EffectReply, EffectRequest, EnqueueExtensions, FilterPass, MAX_NODE_SCORE, PostFilter, ReasonCode,
-    Status, WaitingPods,
+    CycleState, EffectReply, EffectRequest, EnqueueExtensions, FilterPass, LastAnswer, MAX_NODE_SCORE, PostFilter,
+    ReasonCode, Status, WaitingPods,
 };
 
 /// A named piece of scheduling behaviour. What it takes part in is what it puts into its [`Extensions`].
@@ -125,10 +125,10 @@ pub trait Filter: Plugin {
         false
     }
 
-    /// Whether its verdict on a node follows from the pod's spec but for volumes and claims, its arguments and that node's row in
-    /// the columns alone, so that it stays the same for all pods of that spec until the row changes ([`Columns::changed_since`]). Such a filter
-    /// [judges nodes alone](Filter::judges_nodes_alone), and looks only at the nodes that it is shown. It is not asked again
-    /// about nodes that have not changed.
+    /// Whether its verdict on a node follows from what the pod asks for (its spec but for volumes and claims, and its status as
+    /// to resources), the plugin's arguments and that node's row in the columns alone. It is then not asked again about nodes
+    /// that have not changed ([`Columns::changed_since`]) when another such pod comes. Such a filter
+    /// [judges nodes alone](Filter::judges_nodes_alone), and looks only at the nodes that it is shown.
     fn follows_rows(&self) -> bool {
         false
     }
@@ -226,13 +226,9 @@ impl Normalize {
             (_, false) => share(score),
             (_, true) => MAX_NODE_SCORE.wrapping_sub(share(score)),
         };
-        // Nodes next to each other are mostly alike, and divisions dear.
-        let mut last = (0, normalized(0));
+        let mut normalized = LastAnswer::of(normalized);
         for score in scores {
-            if *score != last.0 {
-                last = (*score, normalized(*score));
-            }
-            *score = last.1;
+            *score = normalized.to(*score);
         }
     }
 }
@@ -248,8 +244,8 @@ pub trait Score: Plugin {
         scores: &mut [i64],
     ) -> Result<(), String>;
 
-    /// Whether a node's raw score is in 0..=100, needs no [`normalize`](Score::normalize), and follows from the pod's spec but
-    /// for volumes and claims, its arguments and that node's row in the columns alone, as with [`Filter::follows_rows`].
+    /// Whether a node's raw score is in 0..=100, needs no [`normalize`](Score::normalize), and follows from no more than
+    /// [`Filter::follows_rows`] says.
     fn follows_rows(&self) -> bool {
         false
     }

@@ -13,6 +13,7 @@ mod extender;
 mod extension;
 mod extension_point;
 mod guard;
+mod last_answer;
 mod object_change;
 mod per_node;
 mod post_filter;
@@ -45,6 +46,7 @@ pub use extension::{
 };
 pub use extension_point::ExtensionPoint;
 pub use guard::guarded;
+pub use last_answer::LastAnswer;
 pub use object_change::ObjectChange;
 pub use per_node::{PerNodeFilter, PerNodeRejection, PerNodeScore};
 pub use post_filter::{Nomination, PostFilter, PostFilterOutcome, Rejections};

@@ -8,6 +8,7 @@
 //!                    └──► pods ──► Kubelet ──► processes, as the pods say
 //! ```
 
+mod accounts;
 mod helm;
 mod installed;
 mod kubelet;
@@ -17,12 +18,16 @@ mod values_page;
 
 use std::path::{Path, PathBuf};
 
+pub use accounts::wait_for_account;
 pub use helm::{Availability, Helm};
 pub use installed::Installed;
 pub use kubelet::{Ended, Host, Image, Kubelet, Replica, possible};
 pub use reference::{described_schema, readme_with_table};
 pub use rendered::Rendered;
 pub use values_page::{Entry, ValuesPage};
+
+/// The manifest of kube-scheduler that kubeadm 1.36 writes, as far as it matters to the program.
+pub const KUBEADM_MANIFEST: &str = include_str!("kubeadm.yaml");
 
 /// The chart's folder.
 pub fn chart() -> PathBuf {

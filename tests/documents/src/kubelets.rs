@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use anyhow::ensure;
-use k8s_openapi::api::core::v1::ServiceAccount;
-use kube::{Api, Client};
-use plimsoll_chart::{Ended, Host, Kubelet};
+use plimsoll_chart::{Ended, Host, Kubelet, wait_for_account};
 use plimsoll_controlplane::{ControlPlane, User};
 
 use crate::workplace::Workplace;
@@ -33,7 +31,7 @@ impl Kubelets {
     pub async fn new(control_plane: &ControlPlane, place: &Workplace, namespaces: &[&str]) -> anyhow::Result<Self> {
         let client = control_plane.client(&User::admin()).await?;
         for namespace in namespaces {
-            has_an_account(&client, namespace).await?;
+            wait_for_account(&client, namespace, LIMIT).await?;
         }
         let host = Host {
             folder: place.path("pods"),
@@ -54,18 +52,4 @@ impl Kubelets {
         }
         Ok(())
     }
-}
-
-/// Waits for what each pod of a namespace needs.
-async fn has_an_account(client: &Client, namespace: &str) -> anyhow::Result<()> {
-    let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
-    let deadline = tokio::time::Instant::now() + LIMIT;
-    while accounts.get_opt("default").await?.is_none() {
-        ensure!(
-            tokio::time::Instant::now() < deadline,
-            "no service account in {namespace}"
-        );
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
-    Ok(())
 }

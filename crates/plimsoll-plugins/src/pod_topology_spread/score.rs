@@ -1,6 +1,6 @@
 use std::borrow::Cow;
 
-use plimsoll_framework::{CycleContext, MAX_NODE_SCORE};
+use plimsoll_framework::{CycleContext, LastAnswer, MAX_NODE_SCORE};
 use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex, NodeSet, PodCounts};
 
 use super::constraint::Constraint;
@@ -93,10 +93,10 @@ impl Soft {
             };
             match &spread.counts {
                 Counts::OfNode(counts) => {
-                    let mut part = Last::new(|count: u32| spread.part(count.into()));
+                    let mut part = LastAnswer::of(|count: u32| spread.part(count.into()));
                     for ((node, sum), count) in feasible.iter().zip(&mut sums).zip(counts) {
                         if column.value(*node).is_some() {
-                            *sum += part.of(*count);
+                            *sum += part.to(*count);
                         }
                     }
                 }
@@ -125,7 +125,7 @@ impl Soft {
         };
         let min = counted().min().unwrap_or(0);
         let max = counted().max().unwrap_or(0).max(0);
-        let mut share = Last::new(|score: i64| {
+        let mut share = LastAnswer::of(|score: i64| {
             if max == 0 {
                 MAX_NODE_SCORE
             } else {
@@ -136,7 +136,7 @@ impl Soft {
             *score = if self.ignored.contains(*node) {
                 0
             } else {
-                share.of(*score)
+                share.to(*score)
             };
         }
     }
@@ -213,29 +213,6 @@ fn on_nodes(pods: PodCounts<'_>, nodes: &[NodeIndex]) -> Vec<u32> {
         }
     }
     counts
-}
-
-/// A function that is asked the same again and again, since nodes next to each other are mostly alike.
-struct Last<A, R, F> {
-    function: F,
-    last: Option<(A, R)>,
-}
-
-impl<A: Copy + PartialEq, R: Copy, F: Fn(A) -> R> Last<A, R, F> {
-    fn new(function: F) -> Self {
-        Self { function, last: None }
-    }
-
-    fn of(&mut self, argument: A) -> R {
-        match self.last {
-            Some((last, result)) if last == argument => result,
-            _ => {
-                let result = (self.function)(argument);
-                self.last = Some((argument, result));
-                result
-            }
-        }
-    }
 }
 
 /// Halves go away from zero, as in Go.

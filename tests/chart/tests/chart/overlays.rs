@@ -8,7 +8,7 @@ use anyhow::{Context, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use plimsoll_chart::{Replica, top, writes};
+use plimsoll_chart::{KUBEADM_MANIFEST, Replica, top, writes};
 use plimsoll_cluster::deployment::find;
 use plimsoll_cluster::fixtures::{node, pod};
 use plimsoll_cluster::{Cluster, Election, Scheduler, suite};
@@ -180,41 +180,10 @@ fn static_pods_take_over_from_kube_scheduler_and_give_back_as_the_steps_say() ->
     })
 }
 
-/// The manifest that kubeadm 1.36 writes, as far as it matters to the program.
-const OF_KUBEADM: &str = "
-apiVersion: v1
-kind: Pod
-metadata:
-  name: kube-scheduler
-  namespace: kube-system
-  labels: {component: kube-scheduler, tier: control-plane}
-spec:
-  hostNetwork: true
-  priorityClassName: system-node-critical
-  securityContext: {seccompProfile: {type: RuntimeDefault}}
-  containers:
-    - name: kube-scheduler
-      image: registry.k8s.io/kube-scheduler:v1.36.3
-      imagePullPolicy: IfNotPresent
-      command:
-        - kube-scheduler
-        - --authentication-kubeconfig=/etc/kubernetes/scheduler.conf
-        - --authorization-kubeconfig=/etc/kubernetes/scheduler.conf
-        - --bind-address=127.0.0.1
-        - --kubeconfig=/etc/kubernetes/scheduler.conf
-        - --leader-elect=true
-      startupProbe: {httpGet: {host: 127.0.0.1, path: /livez, port: probe-port, scheme: HTTPS}, timeoutSeconds: 15}
-      livenessProbe: {httpGet: {host: 127.0.0.1, path: /livez, port: probe-port, scheme: HTTPS}, timeoutSeconds: 15}
-      readinessProbe: {httpGet: {host: 127.0.0.1, path: /readyz, port: probe-port, scheme: HTTPS}, timeoutSeconds: 15}
-      ports: [{name: probe-port, containerPort: 10259, protocol: TCP}]
-      volumeMounts: [{name: kubeconfig, mountPath: /etc/kubernetes/scheduler.conf, readOnly: true}]
-  volumes: [{name: kubeconfig, hostPath: {path: /etc/kubernetes/scheduler.conf, type: FileOrCreate}}]
-";
-
 #[test]
 fn the_manifest_of_kubeadm_runs_with_the_image_exchanged_and_roots_own_file_readable() -> anyhow::Result<()> {
     suite::run_with_service_accounts(async |cluster| {
-        let mut manifest: Value = serde_saphyr::from_str(OF_KUBEADM)?;
+        let mut manifest: Value = serde_saphyr::from_str(KUBEADM_MANIFEST)?;
         let Some(stage) = Stage::set(cluster).await? else {
             return Ok(());
         };

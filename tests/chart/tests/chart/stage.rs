@@ -9,11 +9,11 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt};
-use plimsoll_chart::{Ended, Host, Kubelet, Replica, possible};
+use plimsoll_chart::{Ended, Host, Kubelet, Replica, possible, wait_for_account};
 use plimsoll_cluster::{Cluster, Scheduler, suite};
 use plimsoll_controlplane::{ControlPlane, ControllerManager, User};
 use serde::de::DeserializeOwned;
@@ -103,17 +103,8 @@ impl Stage {
         };
         let program = Scheduler::Plimsoll.program(control_plane)?;
         let kubelet = Kubelet::start(client.clone(), host, IMAGE, &program)?;
-        // Until then nobody can create a pod there.
         for namespace in [namespace.as_str(), "kube-system"] {
-            let accounts: Api<ServiceAccount> = Api::namespaced(client.clone(), namespace);
-            let deadline = tokio::time::Instant::now() + LIMIT;
-            while accounts.get_opt("default").await?.is_none() {
-                ensure!(
-                    tokio::time::Instant::now() < deadline,
-                    "no service account in {namespace}"
-                );
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
+            wait_for_account(&client, namespace, LIMIT).await?;
         }
         Ok(Some(Self {
             kubelet,

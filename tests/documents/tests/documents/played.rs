@@ -6,7 +6,7 @@ use std::sync::Once;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use plimsoll_chart::possible;
+use plimsoll_chart::{KUBEADM_MANIFEST, possible};
 use plimsoll_cluster::fixtures::node;
 use plimsoll_cluster::{Cluster, Scheduler, suite};
 use plimsoll_controlplane::{User, free_port};
@@ -182,26 +182,6 @@ played! {
     };
 }
 
-/// The manifest that kubeadm writes, as far as it matters.
-const KUBE_SCHEDULER: &str = "
-apiVersion: v1
-kind: Pod
-metadata:
-  name: kube-scheduler
-  namespace: kube-system
-spec:
-  containers:
-    - name: kube-scheduler
-      image: registry.k8s.io/kube-scheduler:v1.36.3
-      command:
-        - kube-scheduler
-        - --authentication-kubeconfig=/etc/kubernetes/scheduler.conf
-        - --authorization-kubeconfig=/etc/kubernetes/scheduler.conf
-        - --bind-address=127.0.0.1
-        - --kubeconfig=/etc/kubernetes/scheduler.conf
-        - --leader-elect=true
-";
-
 /// Controllers whose work pages count on.
 const CONTROLLERS: [&str; 8] = [
     "deployment-controller",
@@ -265,7 +245,7 @@ async fn on(
     let server = control_plane.server();
     let identity = server.kubeconfig(&User::scheduler(User::REPLICAS))?;
     fs::copy(identity, place.etc().join("scheduler.conf"))?;
-    fs::write(place.etc().join("manifests/kube-scheduler.yaml"), KUBE_SCHEDULER)?;
+    fs::write(place.etc().join("manifests/kube-scheduler.yaml"), KUBEADM_MANIFEST)?;
     let kubeconfig = server.kubeconfig(&User::admin())?;
     let _controllers = control_plane.start_controllers(&CONTROLLERS).await?;
     let kubelets = Kubelets::new(control_plane, place, &["default", "kube-system"]).await?;
