@@ -1,3 +1,5 @@
+mod input;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -5,6 +7,9 @@ use std::time::Duration;
 use compact_str::CompactString;
 use plimsoll_model::guard::{Guard, holds};
 use plimsoll_model::{Moment, Pod};
+
+pub(crate) use input::{Carrier, Input, Sight};
+pub use input::{ClaimInput, ReadResult};
 
 /// Number of a claim; never used twice by one engine, so that a late answer cannot meet the wrong claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,107 +33,6 @@ impl fmt::Display for ClaimId {
     }
 }
 
-/// What the binding workers tell of a claim: the one outcome of each request that the engine asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ClaimInput {
-    /// 201: the pod is bound to the node of the claim.
-    Bound,
-    /// 409: already bound, another UID, or told to go; a read tells which.
-    Conflict {
-        /// What the API server said.
-        message: String,
-    },
-    /// 404: the pod is gone; a read makes sure.
-    NotFound {
-        /// What the API server said.
-        message: String,
-    },
-    /// Another answer that says that this request changed nothing.
-    Refused {
-        /// What the API server said.
-        message: String,
-    },
-    /// 429: this request changed nothing and may be repeated after a while.
-    Throttled {
-        /// `Retry-After`.
-        retry_after: Duration,
-    },
-    /// Time-out, connection lost, 5xx: the request may have been applied, or may yet be until `settled_by`.
-    Unknown {
-        /// When the request was sent, plus the server's own time-out for it.
-        settled_by: Moment,
-    },
-    /// The extender that was to bind the pod says that it did not, or nothing that can be made use of.
-    ExtenderFailed {
-        /// What went wrong; users read it.
-        message: String,
-        /// When its call was sent plus the call's limit of time; the moment of the answer when it has done with the call.
-        settled_by: Moment,
-    },
-    /// The request was never sent, since the term may be over.
-    NotSent {
-        /// Why.
-        message: String,
-    },
-    /// Outcome of reading the pod.
-    Read(ReadResult),
-}
-
-/// What a read of the pod from the API server itself (not from a cache) showed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReadResult {
-    /// It has a node, whether or not it is to be deleted.
-    Assigned {
-        /// The node.
-        node: CompactString,
-    },
-    /// It has no node and is not to be deleted.
-    Unassigned,
-    /// It has no node and is to be deleted: the API server binds it no more.
-    Deleting,
-    /// There is no pod of this name, or it has another UID.
-    Gone,
-    /// No answer.
-    Failed,
-}
-
-/// What the watch showed of the pod of a claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sight<'a> {
-    Assigned(&'a str),
-    Unassigned { terminating: bool },
-    Deleted,
-}
-
-/// How a pod is bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Carrier {
-    /// We POST the binding.
-    Api,
-    /// An extender does it.
-    Extender {
-        /// Whether we POST the binding when the extender certainly has not bound the pod.
-        fallback: bool,
-    },
-}
-
-/// Everything that moves a claim.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Input<'a> {
-    /// An answer of the binding workers.
-    Answer(ClaimInput),
-    /// The watch.
-    Sight(Sight<'a>),
-    /// Permit and pre-bind are done; this is how to bind.
-    Cleared(Carrier),
-    /// Permit, pre-bind or bind plugins turned the pod away.
-    Withdrawn,
-    /// A deadline may have passed.
-    Due,
-    /// Nothing may be sent any more.
-    TermOver,
-}
-
 /// Where a claim stands; the table is in the docs of [`Claim`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClaimState {
@@ -136,6 +40,9 @@ pub enum ClaimState {
     Waiting,
     /// A binding is under way.
     Sent,
+    /// The watch shows the pod where it was to be bound, and the answer to the only binding that was asked for is awaited: it
+    /// tells who has bound the pod.
+    Seen,
     /// The same binding is sent again at this time: its outcome is unknown, or it was throttled.
     Unknown {
         /// When.
@@ -223,6 +130,18 @@ impl Reaction {
     }
 }
 
+/// What is known of the bindings that a claim has asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Binding {
+    NotSent,
+    /// None has an answer that allows for having bound the pod.
+    Sent,
+    /// Some answer left open whether the pod is bound.
+    Doubtful,
+    /// One took effect.
+    Effective,
+}
+
 /// The right of a pod to its place on a node, from the choice of the node until the watch shows the pod there.
 ///
 /// A claim counts in the columns; the ledger lets a pod count either where the watch shows it or, while it shows no
@@ -249,9 +168,12 @@ impl Reaction {
 /// | Checking | read failed | Doubtful, after a backoff |
 /// | Doubtful | time reached | Checking, read |
 /// | any that has sent | 201, however late | Bound |
-/// | any that has sent | watch: our node | ended: confirmed |
+/// | any, after 201, 409, 404, unknown, an extender that failed | watch: our node | ended: confirmed |
+/// | Sent, after none of these | watch: our node | Seen |
+/// | Seen | 201, 409, 404, unknown, an extender failed | ended: confirmed |
+/// | Seen | other refusal, 429, not sent | ended: elsewhere (somebody else chose the same node) |
 /// | Moved | watch: the node read | ended: confirmed |
-/// | any other | watch: another node | ended: elsewhere |
+/// | any other | watch: any node | ended: elsewhere |
 /// | any | watch: deleted | ended: gone |
 /// | any | watch: no node | unchanged: the watch may lag |
 /// | any | end of term | Waiting ends as refused; what would send or read becomes Stopped; the rest awaits its answer |
@@ -262,7 +184,9 @@ impl Reaction {
 /// the call may be under way: until it was sent plus its limit of time, or until the extender itself said that it failed.
 /// Only a read asked for after that tells. An extender that goes on after its time is up is not covered; what it binds then
 /// the watch tells, like a binding by somebody else.
-/// That the binding took effect is reported once, by the answer, the read or the watch, whichever comes first.
+/// That the binding took effect is reported once, by the answer, the read or the watch, whichever comes first; by the watch
+/// only when our answer, too, allows for it. A replica that was cut off while a pod's volumes were provided may see first that
+/// the next leader has bound the pod, and must not claim that for itself.
 #[derive(Debug, Clone)]
 pub struct Claim {
     id: ClaimId,
@@ -276,8 +200,7 @@ pub struct Claim {
     /// Until then a send of unknown outcome may be applied.
     open_until: Option<Moment>,
     refusal: Option<String>,
-    bound: bool,
-    sent: bool,
+    binding: Binding,
     over: bool,
     failures: u32,
 }
@@ -298,8 +221,7 @@ impl Claim {
             carrier: Carrier::Api,
             open_until: None,
             refusal: None,
-            bound: false,
-            sent: false,
+            binding: Binding::NotSent,
             over: false,
             failures: 0,
         }
@@ -332,7 +254,7 @@ impl Claim {
 
     /// Whether the binding is known to have taken effect.
     pub fn is_bound(&self) -> bool {
-        self.bound
+        self.binding == Binding::Effective
     }
 
     /// Whether a read showed the pod on another node than was chosen.
@@ -379,12 +301,10 @@ impl Claim {
             Sight::Assigned(node) if node == self.node && self.state == ClaimState::Moved => {
                 self.end(Ending::Confirmed)
             }
-            Sight::Assigned(node) if node == self.node && self.sent => {
-                let bound = self.take_effect();
-                Reaction {
-                    bound,
-                    ..self.end(Ending::Confirmed)
-                }
+            Sight::Assigned(node) if node == self.node && self.may_be_bound() => self.confirm(),
+            Sight::Assigned(node) if node == self.node && self.awaits_answer() => {
+                self.state = ClaimState::Seen;
+                Reaction::nothing()
             }
             Sight::Assigned(_) => self.end(Ending::Elsewhere),
             Sight::Unassigned { terminating: true } if self.state == ClaimState::Waiting => self.end(Ending::Gone),
@@ -396,8 +316,15 @@ impl Claim {
         if let ClaimInput::Unknown { settled_by } | ClaimInput::ExtenderFailed { settled_by, .. } = answer {
             self.open_until = self.open_until.max(Some(settled_by));
         }
+        if self.binding == Binding::Sent && leaves_open(&answer) {
+            self.binding = Binding::Doubtful;
+        }
         match (self.state, answer) {
-            (state, ClaimInput::Bound) if self.sent && state != ClaimState::Moved => self.bound_now(),
+            (ClaimState::Seen, ClaimInput::Read(_)) => Reaction::nothing(),
+            (ClaimState::Seen, ClaimInput::Bound) => self.confirm(),
+            (ClaimState::Seen, _) if self.may_be_bound() => self.confirm(),
+            (ClaimState::Seen, _) => self.end(Ending::Elsewhere),
+            (state, ClaimInput::Bound) if self.has_sent() && state != ClaimState::Moved => self.bound_now(),
             (ClaimState::Sent, ClaimInput::Conflict { message } | ClaimInput::NotFound { message }) => {
                 self.refusal = Some(message);
                 self.read(now)
@@ -467,6 +394,7 @@ impl Claim {
         let fell_back = self.refusal.take();
         self.carrier = Carrier::Api;
         self.open_until = None;
+        self.binding = Binding::Sent;
         self.failures = 0;
         Reaction {
             fell_back,
@@ -493,7 +421,28 @@ impl Claim {
 
     /// Marks the binding as effective; whether that is news.
     fn take_effect(&mut self) -> bool {
-        !std::mem::replace(&mut self.bound, true)
+        std::mem::replace(&mut self.binding, Binding::Effective) != Binding::Effective
+    }
+
+    /// Whether a binding of ours has taken effect or may have.
+    fn may_be_bound(&self) -> bool {
+        self.binding >= Binding::Doubtful
+    }
+
+    fn has_sent(&self) -> bool {
+        self.binding >= Binding::Sent
+    }
+
+    fn awaits_answer(&self) -> bool {
+        matches!(self.state, ClaimState::Sent | ClaimState::Seen)
+    }
+
+    /// The watch shows the pod where we bound it.
+    fn confirm(&mut self) -> Reaction {
+        Reaction {
+            bound: self.take_effect(),
+            ..self.end(Ending::Confirmed)
+        }
     }
 
     fn bound_now(&mut self) -> Reaction {
@@ -510,7 +459,7 @@ impl Claim {
             return self.stop();
         }
         self.state = ClaimState::Sent;
-        self.sent = true;
+        self.binding = self.binding.max(Binding::Sent);
         Reaction::ask(if self.is_delegated() { Ask::Delegate } else { Ask::Send })
     }
 
@@ -568,6 +517,18 @@ impl Claim {
         self.failures = self.failures.saturating_add(1);
         doubled.min(MAX_BACKOFF)
     }
+}
+
+/// Whether this answer leaves open that we have bound the pod. A proxy may have sent the binding twice, and tell what became of
+/// the second one.
+fn leaves_open(answer: &ClaimInput) -> bool {
+    matches!(
+        answer,
+        ClaimInput::Unknown { .. }
+            | ClaimInput::ExtenderFailed { .. }
+            | ClaimInput::Conflict { .. }
+            | ClaimInput::NotFound { .. }
+    )
 }
 
 #[cfg(test)]

@@ -138,4 +138,27 @@ pub const REGRESSIONS: &[Regression] = &[
             test: "elections_terms_hand_overs_reloads_and_relists_have_traces_of_their_own",
         },
     },
+    Regression {
+        name: "a leader that came back took the next one's binding for its own",
+        seed: 2518,
+        steps: &[6, 17, 19, 20, 21],
+        version: "e6cfd975f117fdf6",
+        broke: "a leader that was cut off while a volume was made for its pod, and that came back after the next one had bound the pod \
+                to the same node, told of a binding that it never sent",
+        kept_by: Kept {
+            file: "tests/simulation/tests/volume_adoption.rs",
+            test: "a_leader_that_stood_still_while_the_next_one_bound_its_pod_does_not_say_that_it_did",
+        },
+    },
+    Regression {
+        name: "a leader that slept took the next one's binding for its own",
+        seed: 3183,
+        steps: &[1, 2, 6, 7, 9, 24, 29, 34],
+        version: "e6cfd975f117fdf6",
+        broke: "the same after a pause",
+        kept_by: Kept {
+            file: "crates/plimsoll-engine/src/engine/tests/settling.rs",
+            test: "a_pod_that_somebody_else_bound_to_the_same_node_is_not_said_to_be_bound_by_us",
+        },
+    },
 ];

@@ -229,6 +229,46 @@ fn a_write_that_a_dead_leader_sent_and_that_comes_late_gives_the_volume_to_one_c
 }
 
 #[test]
+fn a_leader_that_stood_still_while_the_next_one_bound_its_pod_does_not_say_that_it_did() {
+    run(async {
+        let world = World::new(514);
+        let storage = "storage.k8s.io";
+        create(&world, storage, "storageclasses", "", class("made", "example.com/made"));
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        let mut machine = world.machine("replica-a");
+        let _first = world.start_on(&machine, Setup::default()).await;
+        world.pass(5 * SECOND).await;
+        let _second = world.start("replica-b", Setup::default()).await;
+        let claim = claim_of_class("data", "made");
+        create(&world, "", "persistentvolumeclaims", "default", claim);
+        world.add_pod(volume_writer::with_claim(workload::pod("a", 300, 10), "data"));
+        world.pass(5 * SECOND).await;
+        machine.stop();
+        world
+            .until("the standby leads", TAKE_OVER, || world.leader() == "replica-b")
+            .await;
+        add_volume(&world, local_volume("made-for-it", "n1"));
+        bind(&world, "data", "made-for-it");
+        world.until_bound(1, 30 * SECOND).await;
+        // It hears first that the claim is bound, which it was waiting for, and then of the pod.
+        machine.resume();
+        world.pass(30 * SECOND).await;
+        let scheduled = |replica| {
+            let metrics = world.metrics(replica).text().unwrap();
+            let counts = |line: &&str| {
+                line.starts_with("scheduler_schedule_attempts_total{") && line.contains("result=\"scheduled\"")
+            };
+            let line = metrics.lines().find(counts).unwrap_or(" 0");
+            line.rsplit(' ').next().unwrap().to_owned()
+        };
+        assert_eq!(
+            (scheduled("replica-a"), scheduled("replica-b")),
+            ("0".to_owned(), "1".to_owned())
+        );
+    });
+}
+
+#[test]
 fn room_that_is_kept_for_a_pod_goes_to_another_one_when_it_is_turned_away_for_its_claim() {
     run(async {
         let (world, first, _second) = staged(513).await;

@@ -197,7 +197,8 @@ impl Ledgers<'_> {
 
     /// A claim whose binding took effect is beside the queue's record: that looks again in case the watch never shows it.
     fn look_for_second_owner(&mut self, uid: &Uid) {
-        let unsettled = |claim: &&ClaimAccount| !matches!(claim.state, ClaimState::Bound | ClaimState::Moved);
+        let unsettled =
+            |claim: &&ClaimAccount| !matches!(claim.state, ClaimState::Seen | ClaimState::Bound | ClaimState::Moved);
         if self.attempts.contains(uid) || self.claims.get(uid).is_some_and(unsettled) {
             self.find(uid, Finding::TwoOwners);
         }
@@ -214,13 +215,15 @@ impl Ledgers<'_> {
         let (uid, id) = (&claim.uid, claim.id);
         // Changes that a waiting cycle must not see yet may be those that end the claim.
         let has_seen_as_much = cycle.applied >= self.accounts.cache.seq;
-        if has_seen_as_much && !self.unassigned.contains(uid) {
+        let awaits_answer_alone = claim.state == ClaimState::Seen;
+        if has_seen_as_much && !self.unassigned.contains(uid) && !awaits_answer_alone {
             return self.find(uid, Finding::OrphanedClaim { claim: id });
         }
         if let Some(due) = claim.state.deadline() {
             self.look_at_deadline(uid, due, cycle.at);
         }
-        let waits = claim.writes_volume || matches!(claim.state, ClaimState::Sent | ClaimState::Checking { .. });
+        let asks = |state| matches!(state, ClaimState::Sent | ClaimState::Seen | ClaimState::Checking { .. });
+        let waits = claim.writes_volume || asks(claim.state);
         if waits && (claim.asked.is_none() || cycle.answers_lost) {
             let asked = claim.asked;
             self.find(uid, Finding::Unanswered { claim: id, asked });

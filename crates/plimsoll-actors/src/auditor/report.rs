@@ -107,6 +107,7 @@ fn state(state: ClaimState) -> &'static str {
     match state {
         ClaimState::Waiting => "waiting for a permit or for pre-bind work",
         ClaimState::Sent => "binding sent",
+        ClaimState::Seen => "bound, the answer to its binding has not come yet",
         ClaimState::Unknown { .. } => "to be sent again",
         ClaimState::Checking { .. } => "pod being read",
         ClaimState::Doubtful { .. } => "pod to be read again",

@@ -127,7 +127,7 @@ impl SchedulingCycleState {
             return self.tell_written(claim, VolumeWritten::Unknown(message), now);
         }
         let input = match state {
-            ClaimState::Sent => ClaimInput::Unknown {
+            ClaimState::Sent | ClaimState::Seen => ClaimInput::Unknown {
                 settled_by: now + through.unwrap_or_else(|| self.token.write_timeout()),
             },
             ClaimState::Checking { .. } => ClaimInput::Read(ReadResult::Failed),

@@ -296,6 +296,7 @@ impl SchedulingCycleState {
         let is_decided = |claim: &Claim| match claim.state() {
             ClaimState::Waiting | ClaimState::Bound | ClaimState::Moved | ClaimState::Ended => true,
             ClaimState::Sent
+            | ClaimState::Seen
             | ClaimState::Unknown { .. }
             | ClaimState::Checking { .. }
             | ClaimState::Doubtful { .. }

@@ -62,12 +62,48 @@ fn a_binding_is_reported_once_by_the_answer_and_confirmed_by_the_watch() {
     assert_eq!((reaction.bound, reaction.ending), (false, Some(Ending::Confirmed)));
 }
 
-#[test]
-fn a_watch_that_is_faster_than_the_answer_reports_the_binding() {
+/// What a claim says once the watch was faster than this answer.
+fn overtaken(input: ClaimInput) -> (bool, Option<Ending>) {
     let mut claim = sent();
-    let reaction = claim.on(Input::Sight(Sight::Assigned(OURS)), at(1));
+    assert_eq!(
+        claim.on(Input::Sight(Sight::Assigned(OURS)), at(1)),
+        Reaction::nothing()
+    );
+    assert_eq!(claim.state(), ClaimState::Seen);
+    let reaction = claim.on(answer(input), at(2));
+    (reaction.bound, reaction.ending)
+}
+
+#[test]
+fn a_watch_that_is_faster_than_the_answer_leaves_the_answer_to_tell_who_bound_the_pod() {
+    let not_found = ClaimInput::NotFound {
+        message: "not found".to_owned(),
+    };
+    for input in [ClaimInput::Bound, unknown(3), conflict(), not_found, extender_failed(3)] {
+        assert_eq!(overtaken(input), (true, Some(Ending::Confirmed)));
+    }
+    let not_ours = [
+        refused("forbidden"),
+        ClaimInput::NotSent {
+            message: "over".to_owned(),
+        },
+        ClaimInput::Throttled {
+            retry_after: Duration::from_secs(1),
+        },
+    ];
+    for input in not_ours {
+        assert_eq!(overtaken(input), (false, Some(Ending::Elsewhere)));
+    }
+}
+
+#[test]
+fn a_watch_confirms_at_once_what_an_earlier_send_may_have_bound() {
+    let mut claim = sent();
+    claim.on(answer(unknown(3)), at(1));
+    claim.on(Input::Due, at(2));
+    assert_eq!(claim.state(), ClaimState::Sent);
+    let reaction = claim.on(Input::Sight(Sight::Assigned(OURS)), at(2));
     assert_eq!((reaction.bound, reaction.ending), (true, Some(Ending::Confirmed)));
-    assert_eq!(claim.on(answer(ClaimInput::Bound), at(2)), Reaction::nothing());
 }
 
 #[test]

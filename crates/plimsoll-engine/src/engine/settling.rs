@@ -271,10 +271,12 @@ impl Engine {
         let waited = self.end_wait(id, failure.as_ref(), now, out);
         self.ledger.release(&pod.uid);
         self.recount(&pod);
+        let mut stays = ending == Ending::Confirmed;
         match ending {
             Ending::Confirmed => {}
             Ending::Elsewhere => {
                 if let Some(there) = self.found_elsewhere(&record.claim) {
+                    stays = there == node;
                     out.push(Notice::BoundElsewhere {
                         claim: id,
                         pod: Arc::clone(&pod),
@@ -298,7 +300,7 @@ impl Engine {
                 });
             }
         }
-        if ending != Ending::Confirmed {
+        if !stays {
             self.tell_in_turn(Notice::Released { pod, node }, out);
         }
     }

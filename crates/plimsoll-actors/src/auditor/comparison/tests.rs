@@ -155,8 +155,9 @@ fn a_waiting_pod_is_nobody_elses_unless_its_binding_is_known_to_have_taken_effec
         assert_eq!(decided, one(uid, Finding::TwoOwners), "{uid}");
         let sent = found(|accounts| accounts.cycle.claims.push(claim(3, uid, ClaimState::Sent, Some(NOW))));
         assert_eq!(sent, one(uid, Finding::TwoOwners), "{uid}");
-        for state in [ClaimState::Bound, ClaimState::Moved] {
-            let bound = found(|accounts| accounts.cycle.claims.push(claim(3, uid, state, None)));
+        for state in [ClaimState::Seen, ClaimState::Bound, ClaimState::Moved] {
+            let asked = (state == ClaimState::Seen).then_some(NOW);
+            let bound = found(|accounts| accounts.cycle.claims.push(claim(3, uid, state, asked)));
             assert_eq!(bound, NOTHING, "{uid}");
         }
     }
@@ -224,6 +225,12 @@ fn a_claim_ends_when_the_watch_says_so() {
         accounts.cycle.claims.push(sent);
     });
     assert_eq!(of_nobody, NOTHING);
+    // It has, and the answer that tells by whom has not come.
+    let seen = found(|accounts| {
+        let seen = claim(3, "seen", ClaimState::Seen, Some(NOW));
+        accounts.cycle.claims.push(seen);
+    });
+    assert_eq!(seen, NOTHING);
 }
 
 #[test]
@@ -237,7 +244,11 @@ fn somebody_owes_an_answer_to_each_claim_that_waits_for_one() {
             },
         )
     };
-    for state in [ClaimState::Sent, ClaimState::Checking { since: at(NOW) }] {
+    for state in [
+        ClaimState::Sent,
+        ClaimState::Seen,
+        ClaimState::Checking { since: at(NOW) },
+    ] {
         let never_asked = found(|accounts| accounts.cycle.claims[0] = claim(1, "claimed", state, None));
         assert_eq!(never_asked, unanswered(None), "{state:?}");
         let lost = found(|accounts| {

@@ -227,7 +227,9 @@ impl Run {
             .iter()
             .flatten()
             .filter_map(|pod| Some((pod.node_name()?, pod)));
-        let claimed = self.cluster.engine.claims().map(|claim| (claim.node(), claim.pod()));
+        let claims = self.cluster.engine.claims();
+        let unshown = claims.filter(|claim| claim.state() != ClaimState::Seen);
+        let claimed = unshown.map(|claim| (claim.node(), claim.pod()));
         for (node, pod) in shown.chain(claimed) {
             let footprint = plimsoll_model::Footprint::of(pod);
             if let Some(sum) = sums.get_mut(node) {

@@ -37,13 +37,31 @@ fn between_the_answer_and_the_watch_the_pod_counts_exactly_once() {
 }
 
 #[test]
-fn a_watch_faster_than_the_answer_says_bound_and_the_late_answer_nothing() {
+fn a_watch_faster_than_the_answer_lets_the_answer_say_bound() {
     let (mut cluster, a, claim) = placed();
     cluster.show(&a, "n1");
-    assert_eq!(cluster.said(), ["bound"]);
-    cluster.answer(claim, ClaimInput::Bound);
     assert_eq!(cluster.said(), [""; 0]);
-    assert_eq!(cluster.used("n1"), 600);
+    assert_eq!(
+        (cluster.state(claim), cluster.used("n1")),
+        (Some(ClaimState::Seen), 600)
+    );
+    cluster.answer(claim, ClaimInput::Bound);
+    assert_eq!(cluster.said(), ["bound"]);
+    assert_eq!((cluster.state(claim), cluster.used("n1")), (None, 600));
+}
+
+#[test]
+fn a_pod_that_somebody_else_bound_to_the_same_node_is_not_said_to_be_bound_by_us() {
+    let (mut cluster, a, claim) = placed();
+    cluster.show(&a, "n1");
+    cluster.answer(
+        claim,
+        ClaimInput::NotSent {
+            message: "the lease may be over".to_owned(),
+        },
+    );
+    assert_eq!(cluster.said(), ["elsewhere"], "and no room is released");
+    assert_eq!((cluster.state(claim), cluster.used("n1")), (None, 600));
 }
 
 #[test]
