@@ -13,6 +13,7 @@ use plimsoll_model::{
 
 use crate::ClaimId;
 use crate::node_order::NodeOrder;
+use crate::preemption::Stamp;
 
 /// Who counts where: the objects as the stream told them, what claims hold, and the columns that follow from both.
 ///
@@ -31,6 +32,10 @@ pub(crate) struct Ledger {
     order: NodeOrder,
     /// Who counts on each node, in the order in which they came.
     guests: HashMap<CompactString, Vec<Uid>, FixedState>,
+    /// The number of the last change of a pod on the node of each row that the columns need not show.
+    guests_changed_at: Vec<u64>,
+    guest_changes: u64,
+    budget_changes: u64,
     counted: usize,
 }
 
@@ -132,6 +137,20 @@ impl Ledger {
         entries.filter_map(move |entry| entry.guest_below(priority))
     }
 
+    /// What is different once the node has changed, or a pod that counts on it.
+    pub(crate) fn stamp(&self, node: NodeIndex) -> Stamp {
+        let at = node.as_usize();
+        Stamp {
+            row: self.columns.changed_at().get(at).copied().unwrap_or_default(),
+            guests: self.guests_changed_at.get(at).copied().unwrap_or_default(),
+        }
+    }
+
+    /// How often disruption budgets have changed.
+    pub(crate) fn budget_changes(&self) -> u64 {
+        self.budget_changes
+    }
+
     /// Names of nodes that have an object or a pod that counts on them, in order: at most so many behind a name.
     pub(crate) fn node_names_after(&self, after: Option<&str>, limit: usize) -> Vec<&CompactString> {
         let behind = |name: &&CompactString| after.is_none_or(|after| name.as_str() > after);
@@ -217,6 +236,7 @@ impl Ledger {
         old: Option<&Arc<DisruptionBudget>>,
         new: Option<&Arc<DisruptionBudget>>,
     ) {
+        self.budget_changes += 1;
         match (old, new) {
             (_, Some(new)) => {
                 self.budgets.insert(new.name.clone(), Arc::clone(new));
@@ -244,6 +264,7 @@ impl Ledger {
 
     /// Remembers the object; it counts differently only after `recount`. Says which claim the pod has, if any.
     pub(crate) fn set_pod(&mut self, pod: &Arc<Pod>) -> Option<ClaimId> {
+        self.note_guest(&pod.uid);
         let entry = self.pods.entry(pod.uid.clone()).or_default();
         entry.pod = Some(Arc::clone(pod));
         entry.hold.as_ref().map(|hold| hold.claim)
@@ -251,6 +272,7 @@ impl Ledger {
 
     /// Forgets the object; it counts differently only after `recount`.
     pub(crate) fn remove_pod(&mut self, uid: &Uid) {
+        self.note_guest(uid);
         if let Some(entry) = self.pods.get_mut(uid) {
             entry.pod = None;
         }
@@ -258,6 +280,7 @@ impl Ledger {
 
     /// Lets a claim hold room for the pod; it counts only after `recount`.
     pub(crate) fn hold(&mut self, pod: &Arc<Pod>, claim: ClaimId, node: CompactString) {
+        self.note_guest(&pod.uid);
         let entry = self.pods.entry(pod.uid.clone()).or_default();
         entry.hold = Some(Hold {
             claim,
@@ -285,9 +308,24 @@ impl Ledger {
 
     /// The claim holds no room any more; it counts until `recount`.
     pub(crate) fn release(&mut self, uid: &Uid) {
+        self.note_guest(uid);
         if let Some(entry) = self.pods.get_mut(uid) {
             entry.hold = None;
         }
+    }
+
+    /// Something about the pod changes. Whether it counts somewhere else the columns show later.
+    fn note_guest(&mut self, uid: &Uid) {
+        let counted = self.pods.get(uid).and_then(|entry| entry.counted.as_ref());
+        let Some(row) = counted.and_then(|place| self.columns.index_of(&place.node)) else {
+            return;
+        };
+        let at = row.as_usize();
+        if self.guests_changed_at.len() <= at {
+            self.guests_changed_at.resize(at + 1, 0);
+        }
+        self.guest_changes += 1;
+        self.guests_changed_at[at] = self.guest_changes;
     }
 
     /// Brings the columns in line with what is known of one pod.

@@ -22,14 +22,14 @@ struct Nominated {
     pod: Arc<Pod>,
     node: CompactString,
     priority: i32,
-    footprint: Footprint,
+    footprint: Arc<Footprint>,
 }
 
 /// A nominated pod that counts against the pod being placed.
 pub(crate) struct Contender {
     pub(crate) index: NodeIndex,
     pub(crate) node: CompactString,
-    pub(crate) footprint: Footprint,
+    pub(crate) footprint: Arc<Footprint>,
 }
 
 impl Nominations {
@@ -57,7 +57,7 @@ impl Nominations {
             pod: Arc::clone(pod),
             node,
             priority: pod.priority(),
-            footprint: Footprint::of(pod),
+            footprint: Arc::clone(pod.footprint()),
         };
         self.by_pod.insert(pod.uid.clone(), nominated);
     }
@@ -156,7 +156,7 @@ impl Nominations {
                 contenders.push(Contender {
                     index,
                     node: node.clone(),
-                    footprint: nominated.footprint.clone(),
+                    footprint: Arc::clone(&nominated.footprint),
                 });
             }
         }

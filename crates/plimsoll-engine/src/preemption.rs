@@ -7,7 +7,8 @@
 //!
 //! Beyond kube-scheduler, and only where a profile asks for it, [`sparing`] leaves pods and nodes alone: those that
 //! [`hard_budgets`] protect, and those where [`recent`] evictions have brought nothing. The engine's [`memory`] has both what
-//! was evicted lately and what is [`under_way`].
+//! was evicted lately and what is [`under_way`]. What a search found on single nodes is kept for the next pod of the kind
+//! ([`trials`]).
 
 mod budgets;
 mod candidate;
@@ -20,6 +21,7 @@ mod plan;
 mod recent;
 mod search;
 mod sparing;
+mod trials;
 mod under_way;
 
 pub use candidate::Candidate;
@@ -29,3 +31,4 @@ pub(crate) use choice::choose;
 pub(crate) use eligibility::{ineligible, is_going_for_room};
 pub(crate) use memory::Memory;
 pub(crate) use search::{Found, Hindrance, Search};
+pub(crate) use trials::{Stamp, Trials};

@@ -10,6 +10,7 @@ use plimsoll_model::Pod;
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 
 use crate::plan::Plan;
+use crate::preemption::Trials;
 use crate::row_scores::RowScores;
 
 /// As many kinds of pods are kept at most.
@@ -17,6 +18,9 @@ const MOST_KINDS: usize = 64;
 
 /// Fewer are where there are many nodes: of all kinds together so many rows, of which each costs some 17 bytes.
 const MOST_ROWS: usize = 1 << 20;
+
+/// Of so many kinds of pods, those that came last, it is kept whom they could preempt: some 130 bytes a row.
+const MOST_TRIALS: usize = 8;
 
 /// Of how many pods the kinds are remembered, to tell those that come again: a kind is kept from its second pod on.
 const SEEN: usize = 4 * MOST_KINDS;
@@ -51,6 +55,8 @@ pub(crate) struct Known {
     /// The feasible nodes as a list, once somebody has asked for it.
     feasible: Option<Arc<Vec<NodeIndex>>>,
     pub(crate) scores: RowScores,
+    /// Where less important pods could make room for such a pod.
+    pub(crate) trials: Trials,
 }
 
 impl Recall {
@@ -94,6 +100,7 @@ impl Recall {
             rejected_by: vec![0; filters],
             feasible: None,
             scores: RowScores::default(),
+            trials: Trials::default(),
         })
     }
 
@@ -116,6 +123,10 @@ impl Recall {
         let mut rows: usize = self.kinds.iter().map(|known| known.rows).sum();
         while self.kinds.len() > MOST_KINDS || (rows > MOST_ROWS && self.kinds.len() > 1) {
             rows -= self.kinds.remove(0).rows;
+        }
+        let older = self.kinds.len().saturating_sub(MOST_TRIALS);
+        for known in &mut self.kinds[..older] {
+            known.trials.clear();
         }
     }
 }

@@ -10,10 +10,13 @@ use plimsoll_config::{FeatureGates, load};
 use plimsoll_engine::{ClaimId, ClaimInput, Engine, Evaluations, Notice, Outcome, Step};
 use plimsoll_framework::Profile;
 use plimsoll_model::testing::{PodBuilder, node, pod};
-use plimsoll_model::{Change, Delta, Effect, Moment, Namespace, Node, Pod, ResourceVersion, Seq, Uid};
+use plimsoll_model::{
+    Change, Delta, DisruptionBudget, Effect, LabelSelector, Moment, Namespace, Node, ObjectName, Pod, ResourceVersion,
+    Seq, Timestamp, Uid,
+};
 use proptest::prelude::*;
 
-const KINDS: usize = 9;
+const KINDS: usize = 11;
 const NODES: usize = 70;
 const ZONE: &str = "zone";
 
@@ -34,7 +37,13 @@ enum Event {
     Relabel(usize),
     /// A pod that is on a node goes.
     DeletePod(usize),
+    /// A pod that is on a node is known to have started then, which makes it more or less important than others.
+    Start(usize, usize),
+    /// So many pods of this kind may be disrupted.
+    Budget(usize, i32),
 }
+
+const STARTS: [&str; 2] = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"];
 
 #[derive(Debug, Clone, Copy)]
 struct Shape {
@@ -62,11 +71,14 @@ fn events() -> impl Strategy<Value = Event> {
         3 => (0..NODES, shapes()).prop_map(|(node, shape)| Event::Node(node, shape)),
         1 => (0..NODES).prop_map(Event::DeleteNode),
         8 => (0..KINDS, 1..5_usize).prop_map(|(kind, pods)| Event::Pods(kind, pods)),
+        4 => (8..10_usize, 1..4_usize).prop_map(|(kind, pods)| Event::Pods(kind, pods)),
         1 => (0..NODES).prop_map(Event::Nominate),
         4 => Just(Event::Bound),
         1 => Just(Event::Refused),
         1 => any::<usize>().prop_map(Event::Relabel),
         2 => any::<usize>().prop_map(Event::DeletePod),
+        2 => (any::<usize>(), 0..STARTS.len()).prop_map(|(pod, start)| Event::Start(pod, start)),
+        3 => (0..3_usize, 0..2_i32).prop_map(|(kind, allowed)| Event::Budget(kind, allowed)),
     ]
 }
 
@@ -123,6 +135,9 @@ fn of_kind(kind: usize, name: &str) -> Pod {
             r#"{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":5,"preference":
             {"matchExpressions":[{"key":"zone","operator":"In","values":["z2"]}]}}]}}"#,
         ),
+        // They take the room of those above, and the first of them the second's too.
+        8 => plain.cpu("2").priority(100),
+        9 => plain.cpu("1500m").priority(50),
         // Asks for more than any node has.
         _ => plain.cpu("9"),
     };
@@ -147,6 +162,7 @@ struct Run {
     nodes: BTreeMap<usize, Arc<Node>>,
     guests: Vec<Arc<Pod>>,
     namespace: Option<Arc<Namespace>>,
+    budgets: BTreeMap<usize, Arc<DisruptionBudget>>,
     claims: Vec<(ClaimId, Arc<Pod>)>,
     made: usize,
     said: Vec<String>,
@@ -160,6 +176,7 @@ impl Run {
             nodes: BTreeMap::new(),
             guests: Vec::new(),
             namespace: None,
+            budgets: BTreeMap::new(),
             claims: Vec::new(),
             made: 0,
             said: Vec::new(),
@@ -227,6 +244,30 @@ impl Run {
                     self.tell(Delta::PodDeleted(guest));
                 }
             }
+            Event::Start(at, start) => {
+                if !self.guests.is_empty() {
+                    let at = at % self.guests.len();
+                    let mut new = Pod::clone(&self.guests[at]);
+                    new.status.start_time = Some(Timestamp::new(STARTS[*start]));
+                    let new = Arc::new(new);
+                    let old = std::mem::replace(&mut self.guests[at], Arc::clone(&new));
+                    self.tell(Delta::PodUpdated { old, new });
+                }
+            }
+            Event::Budget(kind, allowed) => {
+                let app = format!("a{kind}");
+                let new = Arc::new(DisruptionBudget {
+                    name: ObjectName::new("default", &app),
+                    uid: Uid::new(&app),
+                    resource_version: ResourceVersion::new(1),
+                    selector: Some(LabelSelector::of_labels([("app", app.as_str())].into_iter().collect())),
+                    disruptions_allowed: *allowed,
+                    disrupted_pods: Vec::default(),
+                });
+                let old = self.budgets.insert(*kind, Arc::clone(&new));
+                let new = Some(new);
+                self.tell(Delta::DisruptionBudgetChanged { old, new });
+            }
         }
     }
 
@@ -244,10 +285,18 @@ impl Run {
         let pod = Arc::new(of_kind(kind, &format!("p{}", self.made)));
         self.tell(Delta::PodAdded(Arc::clone(&pod)));
         let step = self.engine.begin(&pod, Moment::ZERO, &mut Vec::new());
-        let counted = Evaluations::POINTS.map(|point| self.engine.evaluations().at(point).collect::<Vec<_>>());
-        self.said.push(format!("{step:?} {counted:?}"));
+        self.said.push(format!("{step:?}"));
+        // Nodes that preemption knows are not tried, nor counted.
+        let preempts = matches!(&step, Step::Done(Outcome::Unschedulable(diagnosis)) if diagnosis.preemption_tried);
+        if !preempts {
+            let counted = Evaluations::POINTS.map(|point| self.engine.evaluations().at(point).collect::<Vec<_>>());
+            self.said.push(format!("{counted:?}"));
+        }
         match step {
             Step::Done(Outcome::Placed(placement)) => self.claims.push((placement.claim, pod)),
+            // Some of those for which room is to be made stay, and keep it from others.
+            Step::Done(Outcome::Unschedulable(diagnosis))
+                if diagnosis.preemption.is_some() && self.made.is_multiple_of(3) => {}
             _ => self.tell(Delta::PodDeleted(pod)),
         }
     }

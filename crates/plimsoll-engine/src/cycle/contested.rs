@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use plimsoll_framework::Verdicts;
+use plimsoll_framework::{PodsSeen, Verdicts};
 use plimsoll_model::Moment;
 use plimsoll_model::columns::{Columns, NodeSet};
 
@@ -72,7 +72,8 @@ impl Cycle {
         stretches.collect()
     }
 
-    /// Runs filters with the contenders on their nodes for so long.
+    /// Runs filters with the contenders on their nodes for so long: with all of them, or with what they request where no filter
+    /// sees more.
     pub(super) fn filter_with(
         &self,
         contenders: &[Contender],
@@ -84,12 +85,24 @@ impl Cycle {
         if filters.clone().into_iter().all(|filter| self.skip_filter[filter]) {
             return Ok(());
         }
+        let profile = &self.plan.profile;
+        let sees_more =
+            |filter: usize| !self.skip_filter[filter] && profile.filter[filter].pods_seen() == PodsSeen::Everything;
+        let in_whole = filters.clone().into_iter().any(sees_more);
         for contender in contenders {
-            columns.add_pod(&contender.node, &contender.footprint);
+            if in_whole {
+                columns.add_pod(&contender.node, &contender.footprint);
+            } else {
+                columns.add_requests(contender.index, &contender.footprint);
+            }
         }
         let result = self.run_filters(filters, verdicts, columns, now);
         for contender in contenders.iter().rev() {
-            columns.remove_pod(&contender.node, &contender.footprint);
+            if in_whole {
+                columns.remove_pod(&contender.node, &contender.footprint);
+            } else {
+                columns.remove_requests(contender.index, &contender.footprint);
+            }
         }
         result
     }

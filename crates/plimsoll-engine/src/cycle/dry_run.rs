@@ -15,6 +15,8 @@ pub(crate) struct LiveFilters {
     by_sums: usize,
     /// None of them sees more of pods than how many there are and what they request.
     pub(crate) see_requests_only: bool,
+    /// What those that see pods say of a node follows its row.
+    pub(crate) follow_rows: bool,
 }
 
 impl Cycle {
@@ -26,8 +28,12 @@ impl Cycle {
         let seen: Vec<(usize, PodsSeen)> = running.map(|(number, filter)| (number, filter.pods_seen())).collect();
         let see_pods = seen.iter().filter(|(_, seen)| *seen != PodsSeen::Nothing);
         let sees_everything = seen.iter().find(|(_, seen)| *seen == PodsSeen::Everything);
+        let numbers: Vec<usize> = see_pods.map(|(number, _)| *number).collect();
         LiveFilters {
-            numbers: see_pods.map(|(number, _)| *number).collect(),
+            follow_rows: numbers
+                .iter()
+                .all(|number| self.plan.profile.filter[*number].follows_rows()),
+            numbers,
             by_sums: sees_everything.map_or(self.plan.profile.filter.len(), |(number, _)| *number),
             see_requests_only: sees_everything.is_none(),
         }

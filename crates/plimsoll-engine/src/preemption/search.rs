@@ -30,7 +30,9 @@ pub(crate) struct Search<'a> {
     /// Nominated pods that count against the pod, by node.
     contenders: HashMap<NodeIndex, Vec<Contender>, FixedState>,
     live: LiveFilters,
-    /// Nodes that cannot become candidates, found out by sums.
+    /// Whether what came of a node is the same for the next pod of the kind, as long as nothing changes there.
+    recalls: bool,
+    /// Nodes that cannot become candidates, found out by sums. Of those that are known to be some it says nothing.
     hopeless: Option<Verdicts>,
     /// Numbers of the filters that turned nodes down.
     turned_down_by: Vec<u8>,
@@ -60,6 +62,15 @@ enum Tried {
     Failed(String),
 }
 
+impl Tried {
+    fn candidate(&self) -> Option<&Candidate> {
+        match self {
+            Self::Candidate(candidate) => Some(candidate),
+            _ => None,
+        }
+    }
+}
+
 impl<'a> Search<'a> {
     pub(crate) fn new(
         cycle: &'a mut Cycle,
@@ -77,9 +88,15 @@ impl<'a> Search<'a> {
             contenders.entry(contender.index).or_default().push(contender);
         }
         let live = cycle.begin_dry_runs(ledger.columns());
+        let sparing = Sparing::for_attempt(terms, &pod, ledger, memory, now);
+        let recalls = live.see_requests_only && live.follow_rows && sparing.is_idle();
+        if let Some(known) = cycle.known.as_ref().filter(|_| recalls) {
+            known.trials.strike_out(&mut nodes, ledger);
+        }
         let hopeless = cycle.judge_by_sums(&nodes, &live, ledger.columns_mut(), now);
         Self {
-            sparing: Sparing::for_attempt(terms, &pod, ledger, memory, now),
+            recalls,
+            sparing,
             cycle,
             ledger,
             contenders,

@@ -49,6 +49,11 @@ impl<'m> Sparing<'m> {
         }
     }
 
+    /// Whether it leaves nothing alone.
+    pub(super) fn is_idle(&self) -> bool {
+        self.barred.is_empty() && self.hard.is_none()
+    }
+
     /// Takes those away from the potential victims on a node that must stay; or says why the node is no candidate at all.
     pub(super) fn thin(&mut self, node: &str, guests: &mut Vec<Guest>) -> Result<(), &'static str> {
         if !self.barred.is_empty() {

@@ -1,6 +1,6 @@
 //! Evictions of ours that the status of disruption budgets need not show yet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ const LONGEST: Duration = Duration::from_mins(2);
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay {
     evictions: BTreeMap<Uid, Eviction>,
+    /// In the order in which they were decided, some that are over among them.
+    decided: VecDeque<(Moment, Uid)>,
 }
 
 #[derive(Debug)]
@@ -41,15 +43,32 @@ struct Eviction {
 impl UnderWay {
     /// The eviction of a pod is decided.
     pub(crate) fn begin(&mut self, pod: &Arc<Pod>, now: Moment) {
-        self.evictions
-            .retain(|_, eviction| now.since(eviction.decided) < LONGEST);
+        self.forget_old(now);
+        if self.evictions.contains_key(&pod.uid) {
+            return;
+        }
         let eviction = Eviction {
             pod: Arc::clone(pod),
             decided: now,
             going: pod.is_terminating(),
             shown: SmallVec::new(),
         };
-        self.evictions.entry(pod.uid.clone()).or_insert(eviction);
+        self.evictions.insert(pod.uid.clone(), eviction);
+        self.decided.push_back((now, pod.uid.clone()));
+    }
+
+    fn forget_old(&mut self, now: Moment) {
+        let is_old = |(decided, _): &mut (Moment, Uid)| now.since(*decided) >= LONGEST;
+        while let Some((decided, uid)) = self.decided.pop_front_if(is_old) {
+            // One that failed may have been decided on once more since.
+            if self
+                .evictions
+                .get(&uid)
+                .is_some_and(|eviction| eviction.decided == decided)
+            {
+                self.evictions.remove(&uid);
+            }
+        }
     }
 
     /// The pod is not evicted after all.

@@ -40,6 +40,31 @@ impl Search<'_> {
             return Tried::Rejected(verdict);
         }
         let by_sums = judged.is_some() && self.live.see_requests_only;
+        if !(by_sums && self.recalls) {
+            return self.try_out(node, by_sums);
+        }
+        if let Some(candidate) = self.recalled(node) {
+            if cfg!(debug_assertions) {
+                let tried = self.try_out(node, by_sums);
+                assert_eq!(tried.candidate(), Some(&candidate), "as when it is tried");
+            }
+            return Tried::Candidate(candidate);
+        }
+        let tried = self.try_out(node, by_sums);
+        if let (Some(candidate), Some(known)) = (tried.candidate(), self.cycle.known.as_mut()) {
+            known.trials.keep(node, candidate, self.ledger);
+        }
+        tried
+    }
+
+    fn recalled(&self, node: NodeIndex) -> Option<Candidate> {
+        let known = self.cycle.known.as_ref()?;
+        known.trials.candidate(node, self.ledger).cloned()
+    }
+
+    /// Tries it, whatever is known of it.
+    fn try_out(&mut self, node: NodeIndex, by_sums: bool) -> Tried {
+        let priority = self.cycle.pod.priority();
         let name = self.ledger.columns().name(node).to_owned();
         let mut guests: Vec<Guest> = self.ledger.guests_below(&name, priority).collect();
         let everyone = guests.len();
