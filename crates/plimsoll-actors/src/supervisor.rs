@@ -145,7 +145,8 @@ impl SupervisorState {
         myself: &ActorRef<SupervisorMessage>,
         token: Arc<TermToken>,
     ) -> Result<(), ActorProcessingErr> {
-        if self.cells.cache.is_none() {
+        let cache_is_younger = self.cells.cache.is_none();
+        if cache_is_younger {
             self.start_cache(myself).await?;
         }
         let mailbox = Mailbox::new("Term", self.replica.tap.clone());
@@ -160,6 +161,7 @@ impl SupervisorState {
                 ..self.parts.clone()
             },
             token,
+            cache_is_younger,
             mailbox: mailbox.clone(),
         };
         let (term, _) = Actor::spawn_linked(None, Term, arguments, myself.get_cell()).await?;

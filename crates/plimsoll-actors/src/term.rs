@@ -154,6 +154,8 @@ pub struct TermArguments {
     pub parts: TermParts,
     /// The right to write.
     pub token: Arc<TermToken>,
+    /// The cache was started when the term had begun, so that all of its lists are younger.
+    pub cache_is_younger: bool,
     /// Its own mailbox.
     pub mailbox: Mailbox<TermMessage>,
 }
@@ -317,7 +319,12 @@ impl Actor for Term {
         myself: ActorRef<TermMessage>,
         arguments: TermArguments,
     ) -> Result<TermState, ActorProcessingErr> {
-        let TermArguments { parts, token, mailbox } = arguments;
+        let TermArguments {
+            parts,
+            token,
+            cache_is_younger,
+            mailbox,
+        } = arguments;
         mailbox.bind(myself);
         let (clock, metrics) = (Arc::clone(&parts.clock), Arc::clone(&parts.metrics));
         let hand_over = HandOver::begin(token.number(), parts.clock.now(), clock, metrics, parts.tracing.clone());
@@ -335,7 +342,7 @@ impl Actor for Term {
         };
         let mailbox = state.mailbox.clone();
         let cancelled = state.cancelled.clone();
-        let catching_up = barrier(state.parts.clone(), state.hand_over.clone());
+        let catching_up = barrier(state.parts.clone(), cache_is_younger, state.hand_over.clone());
         state.tasks.spawn(async move {
             if cancelled.run_until_cancelled(catching_up).await.is_some() {
                 mailbox.tell(TermMessage::CaughtUp);

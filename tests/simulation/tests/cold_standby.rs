@@ -102,6 +102,32 @@ fn a_cold_standby_reads_nothing_until_it_leads_and_then_places_what_there_is() {
 }
 
 #[test]
+fn a_term_that_begins_before_its_cache_asks_for_nothing_but_the_first_lists() {
+    run(async {
+        let mut alone = Setup::default();
+        alone.config.leader_election.leader_elect = false;
+        // What a warm cache is held against, after the same lists: a version or an account of each kind.
+        for (setup, asked) in [(cold(), 0), (alone, 0), (Setup::default(), CACHED.len() as u64)] {
+            let world = World::new(260);
+            world.add_node(workload::node("n1", 1000, 8000, 110));
+            world.add_pod(workload::pod("a", 600, 10));
+            let count = |kind: &&str| {
+                let lists = Match::verbs(&["list"]).resource(kind).user_agent("replica-a");
+                world
+                    .server()
+                    .faults()
+                    .add(Rule::new(lists, Action::Latency { millis: 0 }))
+            };
+            let lists: Vec<RuleId> = CACHED.iter().map(count).collect();
+            let _replica = world.start("replica-a", setup).await;
+            world.until_bound(1, 5 * SECOND).await;
+            assert_eq!(reads(&world, &lists), asked);
+            world.check();
+        }
+    });
+}
+
+#[test]
 fn a_leader_that_lost_its_lease_is_a_cold_standby_again() {
     run(async {
         let (world, _first, _second, _) = pair(251).await;

@@ -136,8 +136,10 @@ impl SupervisorState {
         state.start_recorder(&myself).await?;
         state.start_http(&myself).await?;
         state.start_elector(&myself).await?;
-        if state.replica.config.delay_cache_until_active {
-            // A cold standby reads nothing until it leads, and stands for election at once.
+        let config = &state.replica.config;
+        if config.delay_cache_until_active || !config.leader_election.leader_elect {
+            // A cold standby reads nothing until it leads, and stands for election at once; and who need not be elected leads at
+            // once. Either has lists to begin with that are younger than its term.
             state.warm.elector.tell(ElectorMessage::Begin);
         } else {
             state.start_cache(&myself).await?;

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::TermParts;
 use super::marks::read_marks;
 use crate::hand_over::HandOver;
-use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Holdings, Marks, for_each_kind};
+use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Holdings, Mark, Marks, for_each_kind};
 use crate::watch_feed;
 
 /// Several API servers may stand behind one address, and a short watch may hit one that lags behind for as long as it
@@ -22,20 +22,28 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A cache that has just begun lists each kind; one whose list comes no further for this long is helped as well.
 const FIRST_LIST: Duration = Duration::from_secs(20);
 
+/// No list has an older version.
+const ANY_LIST: ResourceVersion = ResourceVersion::new(1);
+
 /// Between two tries to bring a kind forward.
 const BARRIER_RETRY: Duration = Duration::from_millis(500);
 
 /// Waits until the cache has everything that the API server held when this was called, for each kind by that kind's own
 /// versions. A quiet kind's watch would say so only once a minute: small kinds are accounted for, and the watch of a
-/// large one is made to speak by a short second one.
-pub(super) async fn barrier(parts: TermParts, hand_over: HandOver) {
+/// large one is made to speak by a short second one. A cache that is younger than the term has it with its first lists, which are
+/// consistent reads.
+pub(super) async fn barrier(parts: TermParts, cache_is_younger: bool, hand_over: HandOver) {
     if !holds(Guard::Barrier) {
         return;
     }
     let Some(seen) = cached(&parts).await else {
         return std::future::pending().await;
     };
-    let marks = read_marks(&parts, &seen).await;
+    let marks = if cache_is_younger {
+        Marks::of_each(|_| Mark::Version(ANY_LIST))
+    } else {
+        read_marks(&parts, &seen).await
+    };
     hand_over.reached(HandOverStage::VersionRead);
     let boxed = Box::new(marks);
     let reached = parts.cache.ask("Term", |reply| CacheMessage::AwaitMarks(boxed, reply));

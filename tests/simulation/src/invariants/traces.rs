@@ -174,15 +174,42 @@ impl<'a> Told<'a> {
             .then(|| format!("{replica} tells {} that is not within {}", span.name, whole.name))
     }
 
-    /// A pod is placed once.
+    /// A pod is placed once. A replica that never heard what became of its binding, and then saw the pod on that node, cannot know
+    /// that the next leader's was the one that took effect.
     fn placed_twice(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
-        let spans = self.accounts.values().flat_map(|account| &account.spans);
-        let placed = spans.filter(|span| span.name == "attempt" && attribute(span, "plimsoll.outcome") == "scheduled");
-        placed
-            .filter(|span| !seen.insert(attribute(span, "k8s.pod.uid")))
-            .map(|span| format!("pod {} is told to be placed twice", attribute(span, "k8s.pod.name")))
-            .collect()
+        let mut found = Vec::new();
+        for account in self.accounts.values() {
+            let placed =
+                |span: &&SpanData| span.name == "attempt" && attribute(span, "plimsoll.outcome") == "scheduled";
+            for span in account.spans.iter().filter(placed) {
+                if self.is_sure(account, span) && !seen.insert(attribute(span, "k8s.pod.uid")) {
+                    let pod = attribute(span, "k8s.pod.name");
+                    found.push(format!("pod {pod} is told to be placed twice"));
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a replica must know that an attempt of its own bound the pod: it says that it was told so, or nothing that it says of
+    /// its bindings leaves room for another's.
+    fn is_sure(&self, account: &Account, attempt: &SpanData) -> bool {
+        let binds = account.spans.iter().filter(|span| {
+            ["POST pods/binding", "extender bind"].contains(&span.name.as_ref()) && self.is_part_of(span, attempt)
+        });
+        let outcomes: Vec<String> = binds.map(|span| attribute(span, "plimsoll.call.outcome")).collect();
+        let is_open = |outcome: &String| ["unknown", "conflict", "not_found"].contains(&outcome.as_str());
+        outcomes.iter().any(|outcome| outcome == "created") || (account.is_whole() && !outcomes.iter().any(is_open))
+    }
+
+    fn is_part_of(&self, part: &SpanData, whole: &SpanData) -> bool {
+        let parent = (trace(part), part.parent_span_id.to_bytes());
+        parent == id(whole)
+            || self
+                .by_id
+                .get(&parent)
+                .is_some_and(|(_, parent)| self.is_part_of(parent, whole))
     }
 
     /// What is missing of the trace of a pod that was placed and of which everything should have come.
@@ -366,6 +393,37 @@ mod tests {
         ] {
             let found = found(spans, attempts, 0);
             assert!(found.contains(words), "{words}: {found}");
+        }
+    }
+
+    /// What is found wrong with an attempt that placed a pod, when another replica tells the same and what it heard of its binding.
+    fn told_by_two(heard: &str) -> String {
+        let first = span(
+            "POST pods/binding",
+            (2, 1),
+            (2, 3),
+            &[("plimsoll.call.outcome", "created")],
+        );
+        let second = span("POST pods/binding", (4, 3), (2, 3), &[("plimsoll.call.outcome", heard)]);
+        let account = |spans: Vec<SpanData>| Account {
+            exported: spans.len() as u64,
+            spans,
+            attempts: 1,
+            dropped: 0,
+            ended: false,
+        };
+        let accounts = BTreeMap::from([
+            ("a".to_owned(), account(vec![attempt(1, &PLACED), first])),
+            ("b".to_owned(), account(vec![attempt(3, &PLACED), second])),
+        ]);
+        Told::of(&accounts).problems(&pods(), 0.0).join("; ")
+    }
+
+    #[test]
+    fn two_replicas_may_tell_that_they_placed_a_pod_if_one_never_heard_of_its_binding() {
+        assert_eq!(told_by_two("unknown"), "");
+        for heard in ["created", "not_sent", "seen"] {
+            assert_eq!(told_by_two(heard), "pod p is told to be placed twice", "{heard}");
         }
     }
 
