@@ -424,10 +424,9 @@ impl ApiServer {
         let writer = self.writer("delete");
         self.shared.transact(|store| {
             let keys: Vec<String> = store
-                .table(admission::pods())
-                .iter()
+                .terminating(admission::pods())
                 .filter(|(_, pod)| due(pod))
-                .map(|(key, _)| key.clone())
+                .map(|(key, _)| key.to_owned())
                 .collect();
             let options = DeleteOptions::now();
             let reap = |key: &String| {

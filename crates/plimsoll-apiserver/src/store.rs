@@ -17,7 +17,7 @@ pub(crate) use log::{Change, ChangeKind, Expired, Log, watch_line};
 
 use crate::{
     history::Mutation,
-    object::{Object, Stored, set_resource_version},
+    object::{Object, Stored, meta_str, set_resource_version},
     resource::{RESOURCES, Resource},
 };
 
@@ -39,6 +39,8 @@ pub(crate) struct Writer {
 pub(crate) struct Store {
     rv: u64,
     tables: Vec<BTreeMap<String, Object>>,
+    /// Objects with a deletion timestamp: the number of their table, and the key.
+    terminating: BTreeSet<(usize, String)>,
     log: Log,
     history: Option<Vec<Mutation>>,
     rng: ChaCha8Rng,
@@ -47,12 +49,17 @@ pub(crate) struct Store {
     restores: u64,
 }
 
+fn is_terminating(value: &Value) -> bool {
+    !meta_str(value, "deletionTimestamp").is_empty()
+}
+
 impl Store {
     pub(crate) fn new(seed: u64, log_capacity: usize, keep_history: bool) -> Self {
         Self {
             // etcd's first revision; the first object gets 2.
             rv: 1,
             tables: vec![BTreeMap::new(); RESOURCES.len()],
+            terminating: BTreeSet::new(),
             log: Log::new(log_capacity),
             history: keep_history.then(Vec::new),
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -82,7 +89,10 @@ impl Store {
         let tables: Vec<_> = kept
             .map(|resource| Ok((resource.storage_id, self.table_at(resource, rv)?)))
             .collect::<Result<_, Expired>>()?;
+        self.terminating.clear();
         for (id, table) in tables {
+            let going = table.iter().filter(|(_, object)| is_terminating(&object.value));
+            self.terminating.extend(going.map(|(key, _)| (id, key.clone())));
             self.tables[id] = table;
             self.touched.insert(id);
         }
@@ -117,6 +127,13 @@ impl Store {
         &self.tables[resource.storage_id]
     }
 
+    /// The objects of a kind that are marked for deletion, in the order of their keys.
+    pub(crate) fn terminating(&self, resource: &Resource) -> impl Iterator<Item = (&str, &Object)> {
+        let id = resource.storage_id;
+        let keys = self.terminating.range((id, String::new())..(id + 1, String::new()));
+        keys.filter_map(move |(id, key)| Some((key.as_str(), self.tables[*id].get(key)?)))
+    }
+
     /// Writes an object (in its stored form) under a new version. A dry run only shows what would be written.
     pub(crate) fn put(&mut self, writer: &Writer, resource: &'static Resource, key: &str, mut value: Value) -> Object {
         let previous = self.get(resource, key).cloned();
@@ -131,6 +148,9 @@ impl Store {
         } else {
             ChangeKind::Added
         };
+        if is_terminating(&object.value) {
+            self.terminating.insert((resource.storage_id, key.to_owned()));
+        }
         self.tables[resource.storage_id].insert(key.to_owned(), Arc::clone(&object));
         self.record(writer, resource, key, kind, Arc::clone(&object), previous);
         object
@@ -143,6 +163,9 @@ impl Store {
             return Some(previous);
         }
         self.tables[resource.storage_id].remove(key);
+        if is_terminating(&previous.value) {
+            self.terminating.remove(&(resource.storage_id, key.to_owned()));
+        }
         self.rv += 1;
         let object = previous.restamped(self.rv);
         self.record(

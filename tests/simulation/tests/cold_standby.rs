@@ -14,6 +14,8 @@ use plimsoll_config::ExtenderConfig;
 use plimsoll_framework::{
     EXTENDER, EffectReply, EffectRequest, ExtenderAnswer, ExtenderCall, ExtenderNodes, ExtenderRequest,
 };
+use plimsoll_simulation::link::Delays;
+use plimsoll_simulation::post::Pace;
 use plimsoll_simulation::world::{Setup, World};
 use plimsoll_simulation::{rules, run, workload};
 use serde_json::json;
@@ -122,6 +124,25 @@ fn a_term_that_begins_before_its_cache_asks_for_nothing_but_the_first_lists() {
             let _replica = world.start("replica-a", setup).await;
             world.until_bound(1, 5 * SECOND).await;
             assert_eq!(reads(&world, &lists), asked);
+            world.check();
+        }
+    });
+}
+
+#[test]
+fn lists_that_come_before_the_barrier_asks_are_no_sign_of_a_restored_store() {
+    run(async {
+        for seed in 270..300 {
+            let world = World::new(seed);
+            world.add_node(workload::node("n1", 1000, 8000, 110));
+            world.add_pod(workload::pod("a", 600, 10));
+            // Messages take their time: in some of these worlds the lists are there before the term looks.
+            let machine = world.machine("replica-a");
+            machine.slow_down(Pace::Slow, Delays::default());
+            let _replica = world.start_on(&machine, cold()).await;
+            world.until_bound(1, 60 * SECOND).await;
+            let lost = world.metrics("replica-a").resignations().counted("cache");
+            assert_eq!(lost, 0, "the cache was lost in world {seed}");
             world.check();
         }
     });

@@ -12,7 +12,9 @@ use tokio::sync::mpsc;
 use super::TermParts;
 use super::marks::read_marks;
 use crate::hand_over::HandOver;
-use crate::informer_cache::{CacheMessage, CachedKind, Credit, HistoryBeganAnew, Holdings, Mark, Marks, for_each_kind};
+use crate::informer_cache::{
+    CacheMessage, CachedKind, Credit, HistoryBeganAnew, Holding, Holdings, Mark, Marks, for_each_kind,
+};
 use crate::watch_feed;
 
 /// Several API servers may stand behind one address, and a short watch may hit one that lags behind for as long as it
@@ -21,6 +23,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A cache that has just begun lists each kind; one whose list comes no further for this long is helped as well.
 const FIRST_LIST: Duration = Duration::from_secs(20);
+
+const NOTHING: Holding = Holding {
+    applied: ResourceVersion::new(0),
+    count: 0,
+    complete: true,
+};
 
 /// No list has an older version.
 const ANY_LIST: ResourceVersion = ResourceVersion::new(1);
@@ -36,13 +44,17 @@ pub(super) async fn barrier(parts: TermParts, cache_is_younger: bool, hand_over:
     if !holds(Guard::Barrier) {
         return;
     }
-    let Some(seen) = cached(&parts).await else {
-        return std::future::pending().await;
-    };
-    let marks = if cache_is_younger {
-        Marks::of_each(|_| Mark::Version(ANY_LIST))
+    let (seen, marks) = if cache_is_younger {
+        // Whatever it has by now was not there when the term began.
+        (
+            Holdings::of_each(|_| NOTHING),
+            Marks::of_each(|_| Mark::Version(ANY_LIST)),
+        )
     } else {
-        read_marks(&parts, &seen).await
+        let Some(seen) = cached(&parts).await else {
+            return std::future::pending().await;
+        };
+        (seen, read_marks(&parts, &seen).await)
     };
     hand_over.reached(HandOverStage::VersionRead);
     let boxed = Box::new(marks);
