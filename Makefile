@@ -32,6 +32,8 @@ ROUNDS ?= 1
 EMBEDDED ?=
 # The arguments of `bench run`; see docs/benchmarks.md.
 BENCH ?=
+# How spans go out in `make bench-traces`.
+PROTOCOL ?= http/protobuf
 # What `make bench-hand-over` measures; see tests/cluster/src/bin/bench-hand-over.rs.
 HAND_OVER ?=
 # Where `make chaos` keeps its state and its reports; a folder of the seed unless set.
@@ -196,9 +198,10 @@ bench-hand-over: controlplane binary ## Measure passing the lead on (HAND_OVER="
 	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-hand-over -- $(HAND_OVER)
 
 .PHONY: bench-traces
-bench-traces: controlplane binary ## Measure what traces cost when their collector is down, hangs or refuses (PODS=1000 ROUNDS=1)
-	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-observability --bin bench-traces -- \
-		--pods $(PODS) --rounds $(ROUNDS)
+bench-traces: controlplane ## Measure what traces cost when their collector is well and when it is not (PODS=20000 NODES=1000 ROUNDS=1 PROTOCOL=grpc)
+	cargo build --package plimsoll --bin plimsoll --package plimsoll-observability --bin bench-traces --profile $(PROFILE)
+	PLIMSOLL_BIN="$(abspath $(BINARY))" $(TARGET)/$(PROFILE)/bench-traces --rounds $(ROUNDS) --protocol $(PROTOCOL) \
+		--pods $(if $(filter file,$(origin PODS)),20000,$(PODS)) --nodes $(if $(filter file,$(origin NODES)),1000,$(NODES))
 
 # With the scheduler's own features, so that what both are made of is compiled once.
 .PHONY: oracle-binary

@@ -75,7 +75,9 @@ impl Contestant {
         };
         let json = self == Self::KubeSchedulerJson || matches!(server, Server::Embedded(_));
         let config = config(workload.config.as_deref(), json, setting.all_nodes)?;
-        let replica = server.start_with(scheduler, number, &config, &[gates(workload)])?;
+        let env = setting.env.iter();
+        let env: Vec<_> = env.map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let replica = server.start_with(scheduler, number, &config, &[gates(workload)], &env)?;
         Ok(Running::Scheduler(Box::new(replica)))
     }
 }

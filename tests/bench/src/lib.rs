@@ -26,5 +26,5 @@ mod throughput;
 pub mod workload;
 
 pub use latency::Latency;
-pub use statistics::Estimate;
+pub use statistics::{Estimate, median, ratio};
 pub use throughput::{Throughput, Windows};

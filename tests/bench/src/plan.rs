@@ -86,6 +86,7 @@ impl Plan {
                             all_nodes: self.all_nodes,
                             limit: self.limit,
                             binder: None,
+                            env: Vec::new(),
                         };
                         let outcome = Box::pin(run(workload, setting)).await;
                         let (outcome, failure) = match outcome {

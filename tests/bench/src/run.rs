@@ -48,7 +48,7 @@ pub enum Mode {
 }
 
 /// How one run is to be made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Setting {
     /// Against what.
     pub mode: Mode,
@@ -62,6 +62,8 @@ pub struct Setting {
     pub limit: Duration,
     /// The program of which `bind` is the dumb binder; the one that runs unless given.
     pub binder: Option<&'static str>,
+    /// Variables of the environment that a scheduler is started with.
+    pub env: Vec<(String, String)>,
 }
 
 /// What came of one run.
@@ -140,7 +142,7 @@ pub async fn run(workload: &Workload, setting: Setting) -> anyhow::Result<Option
     }
     run.beside.shutdown().await;
     ensure!(!run.measured.is_empty(), "nothing was measured");
-    let judged = if setting.contestant.thinks() {
+    let judged = if run.setting.contestant.thinks() {
         let order = run.observer.ask(|seen| (seen.bound().to_vec(), seen.refused_after()))?;
         Some(Box::pin(check::judge(&client, workload.only_grows(), &order.0, order.1)).await?)
     } else {

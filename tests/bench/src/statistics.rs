@@ -36,7 +36,7 @@ pub(crate) fn mean(values: &[f64]) -> Option<f64> {
 }
 
 /// The middle one, or between the two in the middle.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
+pub fn median(values: &[f64]) -> Option<f64> {
     let values = sorted(values.to_vec());
     let upper = *values.get(values.len() / 2)?;
     if values.len() % 2 == 1 {
@@ -65,7 +65,7 @@ pub struct Estimate {
 
 /// How many times as large one measurement is as the other, from pairs that were measured one after the other: the
 /// geometric mean of the pairs' ratios, with Student's interval of their logarithms. `None` where any is not positive.
-pub(crate) fn ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
+pub fn ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     let positive = |(one, other): &(f64, f64)| one.is_finite() && other.is_finite() && *one > 0.0 && *other > 0.0;
     if pairs.is_empty() || !pairs.iter().all(positive) {
         return None;

@@ -22,6 +22,7 @@ fn outcome(id: &str, mode: Mode, contestant: Contestant) -> anyhow::Result<Optio
         all_nodes: false,
         limit: Duration::from_mins(2),
         binder: Some(env!("CARGO_BIN_EXE_bench")),
+        env: Vec::new(),
     };
     let workload = workload(id)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -81,18 +81,6 @@ pub async fn measure(
     pods: usize,
     limit: Duration,
 ) -> anyhow::Result<Measured> {
-    measure_with(control_plane, (scheduler, &[]), number, nodes, pods, limit).await
-}
-
-/// The same for a scheduler with these variables in its environment.
-pub async fn measure_with(
-    control_plane: &ControlPlane,
-    (scheduler, env): (Scheduler, &[(&str, &str)]),
-    number: usize,
-    nodes: usize,
-    pods: usize,
-    limit: Duration,
-) -> anyhow::Result<Measured> {
     let client = control_plane.client(&User::admin()).await?;
     Box::pin(reset(&client)).await?;
     let zone = |i: usize| format!("zone-{}", i % 3);
@@ -106,7 +94,7 @@ pub async fn measure_with(
     create_all(&Api::<Pod>::default_namespaced(client.clone()), all_pods.collect()).await?;
 
     let (before, bound_before) = (control_plane.bind_requests()?.len(), control_plane.bound_so_far()?);
-    let mut replica = Replica::start(scheduler, number, Election::Off, env, control_plane)?;
+    let mut replica = Replica::start(scheduler, number, Election::Off, &[], control_plane)?;
     let deadline = tokio::time::Instant::now() + limit;
     // The audit log is read, not the API server: asking it would take its time from the scheduler.
     loop {

@@ -156,15 +156,16 @@ impl Replica {
         config: &str,
         control_plane: &ControlPlane,
     ) -> anyhow::Result<(Self, ConfigFile)> {
-        Self::start_flagged(scheduler, number, config, &[], control_plane)
+        Self::start_flagged(scheduler, number, config, &[], &[], control_plane)
     }
 
-    /// The same with more flags.
+    /// The same with more flags and variables of the environment.
     pub(crate) fn start_flagged(
         scheduler: Scheduler,
         number: usize,
         config: &str,
         flags: &[String],
+        env: &[(&str, &str)],
         control_plane: &ControlPlane,
     ) -> anyhow::Result<(Self, ConfigFile)> {
         let user = User::scheduler(number);
@@ -181,7 +182,7 @@ impl Replica {
             "-v=2".to_owned(),
         ];
         args.extend_from_slice(flags);
-        let replica = Self::spawn(scheduler, number, user, port, &args, &[], control_plane)?;
+        let replica = Self::spawn(scheduler, number, user, port, &args, env, control_plane)?;
         Ok((replica, file))
     }
 

@@ -2,15 +2,17 @@
 //!
 //! ```text
 //!  Plimsoll ──OTLP──► Jaeger ──► Trace, read back over its query API
-//!      └────OTLP────► Collector, which is down, hangs or refuses
+//!      └────OTLP────► Collector, which takes them, is down, hangs, is slow or refuses ──► Pairs, what that costs
 //! ```
 
 mod collector;
 mod jaeger;
+mod pairs;
 mod picture;
 mod trace;
 
 pub use collector::Collector;
 pub use jaeger::{Availability, Jaeger, Program};
+pub use pairs::{Case, Pairs, Sampling};
 pub use picture::shape;
 pub use trace::{Event, Span, Trace};

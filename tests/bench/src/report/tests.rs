@@ -18,6 +18,7 @@ fn record(contestant: Contestant, round: usize, pods_per_second: f64, cpu: f64) 
         api_server_cpu_ms_per_pod: 1.0,
         peak_memory: 1 << 20,
         asked_per_pod: [("POST".to_owned(), 2.0)].into(),
+        spans: BTreeMap::new(),
         served_per_pod: BTreeMap::new(),
     };
     let judged = Judged {

@@ -57,6 +57,8 @@ pub struct Measured {
     /// What the API server was asked to write for each pod by others than the loader, by resource, as it counts;
     /// nothing of the embedded one.
     pub served_per_pod: BTreeMap<String, f64>,
+    /// What had become of the spans of traces at the end: `exported`, or why they were dropped.
+    pub spans: BTreeMap<String, f64>,
 }
 
 impl Run<'_> {
@@ -67,7 +69,7 @@ impl Run<'_> {
         if self.beside.is_empty() {
             self.knows_all_nodes().await?;
         }
-        let asked = self.asked().await?;
+        let (asked, _) = self.told().await?;
         let served = self.served().await?;
         self.begin(what, false, asked, served)
     }
@@ -127,7 +129,7 @@ impl Run<'_> {
         let process = self.running()?.process();
         let (scheduler, peak_memory) = (process.cpu_time(), process.peak_memory());
         let api_server = self.api_server_time();
-        let (asked, served) = (self.asked().await?, self.served().await?);
+        let ((asked, spans), served) = (self.told().await?, self.served().await?);
         let which = Which {
             namespaces: &collecting.what.namespaces,
             labels: &collecting.what.labels,
@@ -169,6 +171,7 @@ impl Run<'_> {
             peak_memory,
             asked_per_pod: requests::per_pod(&collecting.asked, &asked, &BTreeMap::new(), pods),
             served_per_pod: requests::per_pod(&collecting.served, &served, &own, pods),
+            spans,
         });
         Ok(())
     }
@@ -204,10 +207,14 @@ impl Run<'_> {
         }
     }
 
-    async fn asked(&mut self) -> anyhow::Result<Requests> {
+    /// What the scheduler says that it has asked for, and what has become of spans.
+    async fn told(&mut self) -> anyhow::Result<(Requests, BTreeMap<String, f64>)> {
         match self.running()? {
-            Running::Scheduler(replica) => Ok(requests::of_scheduler(&replica.reads("/metrics").await?)),
-            Running::Binder(_) => Ok(Requests::new()),
+            Running::Scheduler(replica) => {
+                let metrics = replica.reads("/metrics").await?;
+                Ok((requests::of_scheduler(&metrics), requests::spans(&metrics)))
+            }
+            Running::Binder(_) => Ok((Requests::new(), BTreeMap::new())),
         }
     }
 

@@ -1,4 +1,4 @@
-//! How many requests were made of the API server, as the programs count them themselves.
+//! How many requests were made of the API server, and spans of a collector, as the programs count them themselves.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +30,21 @@ pub(crate) fn of_api_server(metrics: &str) -> Requests {
         *requests.entry(what).or_default() += value;
     }
     requests
+}
+
+/// What a scheduler says has become of spans: `exported`, or the reason for which they were dropped. Without those of which
+/// there were none.
+pub(crate) fn spans(metrics: &str) -> BTreeMap<String, f64> {
+    let exported = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("plimsoll_spans_exported_total ")?.trim().parse().ok());
+    let dropped = series(metrics, "plimsoll_spans_dropped_total");
+    let dropped = dropped.filter_map(|(labels, value)| Some((label(labels, "reason")?.to_owned(), value)));
+    let all = exported
+        .map(|value| ("exported".to_owned(), value))
+        .into_iter()
+        .chain(dropped);
+    all.filter(|(_, value)| *value > 0.0).collect()
 }
 
 /// What came to be since, for so many pods each, without what was none.
@@ -75,6 +90,17 @@ mod tests {
             of_scheduler(SCHEDULER),
             Requests::from([("PATCH".to_owned(), 5.0), ("POST".to_owned(), 22.0)])
         );
+    }
+
+    #[test]
+    fn spans_are_told_by_what_has_become_of_them() {
+        let text = "# TYPE plimsoll_spans_exported_total counter\n\
+            plimsoll_spans_exported_total 12\n\
+            plimsoll_spans_dropped_total{reason=\"queue_full\"} 3\n\
+            plimsoll_spans_dropped_total{reason=\"export_failed\"} 0\n";
+        let expected = [("exported".to_owned(), 12.0), ("queue_full".to_owned(), 3.0)];
+        assert_eq!(spans(text), BTreeMap::from(expected));
+        assert!(spans(SCHEDULER).is_empty());
     }
 
     #[test]

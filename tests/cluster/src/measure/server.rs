@@ -71,28 +71,29 @@ impl Server {
             }
             Self::Embedded(embedded) => {
                 let config = config.replace("KUBECONFIG", &embedded.kubeconfig.display().to_string());
-                embedded.spawn(Scheduler::Plimsoll, number, &config, &[])
+                embedded.spawn(Scheduler::Plimsoll, number, &config, &[], &[])
             }
         }
     }
 
     /// Starts a scheduler of either kind with this configuration, in which `KUBECONFIG` stands for the path of one, and with
-    /// these flags beside those that each needs to run on this machine.
+    /// these flags beside those that each needs to run on this machine, and these variables of the environment.
     pub fn start_with(
         &self,
         scheduler: Scheduler,
         number: usize,
         config: &str,
         flags: &[String],
+        env: &[(&str, &str)],
     ) -> anyhow::Result<Replica> {
         match self {
             Self::Real(control_plane) => {
-                let started = Replica::start_flagged(scheduler, number, config, flags, control_plane);
+                let started = Replica::start_flagged(scheduler, number, config, flags, env, control_plane);
                 started.map(|(replica, _)| replica)
             }
             Self::Embedded(embedded) => {
                 let config = config.replace("KUBECONFIG", &embedded.kubeconfig.display().to_string());
-                embedded.spawn(scheduler, number, &config, flags)
+                embedded.spawn(scheduler, number, &config, flags, env)
             }
         }
     }
@@ -190,10 +191,17 @@ impl Embedded {
              contentType: application/json\n  acceptContentTypes: application/json\n",
             self.kubeconfig.display()
         );
-        self.spawn(scheduler, 0, &config, &[])
+        self.spawn(scheduler, 0, &config, &[], &[])
     }
 
-    fn spawn(&self, scheduler: Scheduler, number: usize, config: &str, flags: &[String]) -> anyhow::Result<Replica> {
+    fn spawn(
+        &self,
+        scheduler: Scheduler,
+        number: usize,
+        config: &str,
+        flags: &[String],
+        env: &[(&str, &str)],
+    ) -> anyhow::Result<Replica> {
         let file = |ending| self.dir.path().join(format!("{}-{number}.{ending}", scheduler.name()));
         let path = file("yaml");
         std::fs::write(&path, config)?;
@@ -209,7 +217,7 @@ impl Embedded {
         ];
         args.extend_from_slice(flags);
         let program = scheduler.among(&self.programs)?;
-        let process = Process::spawn(scheduler.name(), &program, &args, &[], &file("log"))?;
+        let process = Process::spawn(scheduler.name(), &program, &args, env, &file("log"))?;
         Ok(Replica {
             scheduler,
             user: User::scheduler(number),
