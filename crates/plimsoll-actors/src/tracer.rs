@@ -177,6 +177,10 @@ impl Actor for Tracer {
         let parts = &state.parts;
         parts.mailbox.depth().taken();
         let mut building = Building::at(&parts.identity, parts.clock.now(), parts.clock.wall());
+        let unwanted = parts.sink.unwanted();
+        if unwanted.is_some() {
+            building = building.counting();
+        }
         match &message {
             TracerMessage::Attempt(record) => attempts::attempt(record, &mut building),
             TracerMessage::Call(call) => attempts::late_call(call, &mut building),
@@ -184,7 +188,10 @@ impl Actor for Tracer {
             TracerMessage::Gone(record) => lives::gone(record, &mut building),
             TracerMessage::Operation(operation) => operations::operation(operation, &parts.identity, &mut building),
         }
-        parts.sink.submit(building.into_spans());
+        match unwanted {
+            Some(why) => parts.sink.left_out(why, building.left_out()),
+            None => parts.sink.submit(building.into_spans()),
+        }
         Ok(())
     }
 }

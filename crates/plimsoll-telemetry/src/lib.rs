@@ -74,6 +74,6 @@ pub use tls::{
     CipherSuites, CurvePreferences, NamedCertificate, NamedCertificateError, TlsAlgorithmError, TlsError, TlsIdentity,
     TlsOptions, TlsVersion,
 };
-pub use trace_metrics::TraceMetrics;
+pub use trace_metrics::{SpanCounts, TraceMetrics};
 pub use user::User;
 pub use volume_metrics::VolumeMetrics;

@@ -28,19 +28,26 @@ pub(super) struct Whereabouts {
 }
 
 /// One span that is being made.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Span {
-    data: SpanData,
+    /// Nothing where spans are counted alone: then what is said of it is not even copied.
+    data: Option<SpanData>,
 }
 
 impl Span {
-    pub(super) fn set(&mut self, key: &'static str, value: impl Into<Value>) -> &mut Self {
-        self.data.attributes.push(KeyValue::new(key, value));
+    fn with(&mut self, change: impl FnOnce(&mut SpanData)) -> &mut Self {
+        if let Some(data) = &mut self.data {
+            change(data);
+        }
         self
     }
 
+    pub(super) fn set(&mut self, key: &'static str, value: impl Into<Value>) -> &mut Self {
+        self.with(|data| data.attributes.push(KeyValue::new(key, value)))
+    }
+
     pub(super) fn text(&mut self, key: &'static str, text: &str) -> &mut Self {
-        self.set(key, cut(text).to_owned())
+        self.with(|data| data.attributes.push(KeyValue::new(key, cut(text).to_owned())))
     }
 
     pub(super) fn count(&mut self, key: &'static str, count: impl TryInto<i64>) -> &mut Self {
@@ -59,32 +66,28 @@ impl Span {
     }
 
     pub(super) fn asks_others(&mut self) -> &mut Self {
-        self.data.span_kind = SpanKind::Client;
-        self
+        self.with(|data| data.span_kind = SpanKind::Client)
     }
 
     pub(super) fn failed(&mut self, why: &str) -> &mut Self {
-        self.data.status = Status::error(cut(why).to_owned());
-        self
+        self.with(|data| data.status = Status::error(cut(why).to_owned()))
     }
 
     /// Its parent is in another process.
     pub(super) fn below_remote(&mut self) -> &mut Self {
-        self.data.parent_span_is_remote = true;
-        self
+        self.with(|data| data.parent_span_is_remote = true)
     }
 
     pub(super) fn link(&mut self, trace: u128, span: u64, attributes: Vec<KeyValue>) -> &mut Self {
-        let link = Link::new(context(trace, span), attributes, 0);
-        self.data.links.links.push(link);
-        self
+        self.with(|data| data.links.links.push(Link::new(context(trace, span), attributes, 0)))
     }
 
     /// Something that happened at the end of it.
     pub(super) fn event(&mut self, name: &'static str, attributes: Vec<KeyValue>) -> &mut Self {
-        let event = Event::new(name, self.data.end_time, attributes, 0);
-        self.data.events.events.push(event);
-        self
+        self.with(|data| {
+            let event = Event::new(name, data.end_time, attributes, 0);
+            data.events.events.push(event);
+        })
     }
 }
 
@@ -104,7 +107,7 @@ fn context(trace: u128, span: u64) -> SpanContext {
     SpanContext::new(trace, span, TraceFlags::SAMPLED, false, TraceState::default())
 }
 
-/// The spans that one message is made into, and the times of day of its moments.
+/// The spans that one message is made into, or how many they would be, and the times of day of its moments.
 pub(super) struct Building {
     /// Who tells. Moments and numbers of terms and attempts are each replica's own, and may be the same as another's.
     replica: u64,
@@ -112,6 +115,8 @@ pub(super) struct Building {
     wall: SystemTime,
     scope: InstrumentationScope,
     spans: Vec<Span>,
+    /// How many spans were asked for, where nobody would take them.
+    counting: Option<usize>,
 }
 
 impl Building {
@@ -124,7 +129,15 @@ impl Building {
             wall: SystemTime::from(wall),
             scope: scope.build(),
             spans: Vec::new(),
+            counting: None,
         }
+    }
+
+    /// The same, but spans are only counted.
+    pub(super) fn counting(mut self) -> Self {
+        self.counting = Some(0);
+        self.spans = vec![Span::default()];
+        self
     }
 
     /// The id of a span of this replica's about a pod; the pod's root alone is everybody's.
@@ -166,6 +179,10 @@ impl Building {
         whereabouts: Whereabouts,
         (from, to): (SystemTime, SystemTime),
     ) -> &mut Span {
+        if let Some(count) = &mut self.counting {
+            *count += 1;
+            return &mut self.spans[0];
+        }
         let data = SpanData {
             span_context: context(whereabouts.trace, whereabouts.span),
             parent_span_id: SpanId::from(whereabouts.parent),
@@ -182,12 +199,17 @@ impl Building {
             instrumentation_scope: self.scope.clone(),
         };
         let at = self.spans.len();
-        self.spans.push(Span { data });
+        self.spans.push(Span { data: Some(data) });
         &mut self.spans[at]
     }
 
+    /// How many spans were left out.
+    pub(super) fn left_out(&self) -> usize {
+        self.counting.unwrap_or_default()
+    }
+
     pub(super) fn into_spans(self) -> Vec<SpanData> {
-        self.spans.into_iter().map(|span| span.data).collect()
+        self.spans.into_iter().filter_map(|span| span.data).collect()
     }
 }
 

@@ -406,6 +406,19 @@ fn an_end_that_another_leader_may_see_too_is_left_to_that_one() {
 }
 
 #[test]
+fn spans_that_nobody_would_take_are_counted_and_not_made() {
+    let mut late = attempted(&tried(), 1, AttemptOutcome::Gone);
+    late.leads_alone = false;
+    for record in [attempted(&tried(), 1, placed("n1")), late] {
+        let made = spans_of(&record).len();
+        let mut building = building().counting();
+        attempts::attempt(&record, &mut building);
+        assert_eq!(building.left_out(), made);
+        assert!(made > 4 && building.into_spans().is_empty());
+    }
+}
+
+#[test]
 fn more_than_the_tracer_can_bear_is_dropped_and_counted() {
     let metrics = Arc::new(Metrics::new());
     let mailbox = Mailbox::new("Tracer", None);
@@ -415,7 +428,7 @@ fn more_than_the_tracer_can_bear_is_dropped_and_counted() {
     let tracing = Tracing::new(mailbox, Arc::clone(&metrics), 1.0);
     let record = attempted(&tried(), 1, placed("n1"));
     tracing.tell(TracerMessage::Attempt(Arc::new(record)));
-    assert_eq!(metrics.traces().counted().3, 1);
+    assert_eq!(metrics.traces().counted().records, 1);
 }
 
 #[test]

@@ -4,13 +4,14 @@ use std::time::Duration;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::exporter::{self, ExporterError, ServiceInstance};
+use super::rest::Rest;
 use super::settings::{ExportLimits, TraceSettings};
-use super::sink::SpanSink;
+use super::sink::{Resting, SpanSink};
 use crate::Metrics;
 
 /// The task that exports spans, until it is told to finish.
@@ -46,6 +47,8 @@ impl Exporting {
             exporter,
             limits,
             metrics: Arc::clone(metrics),
+            rest: Rest::default(),
+            resting: sink.resting(),
             failing: false,
         };
         tasks.spawn(task.run(finishing.clone()));
@@ -67,6 +70,8 @@ struct Task<E> {
     exporter: E,
     limits: ExportLimits,
     metrics: Arc<Metrics>,
+    rest: Rest,
+    resting: Resting,
     /// Whether the last export failed: it is told once and not with each batch.
     failing: bool,
 }
@@ -82,7 +87,16 @@ impl<E: SpanExporter> Task<E> {
             if batch.is_empty() {
                 return;
             }
-            self.export(batch).await;
+            let Some(rest) = self.export(batch).await else {
+                continue;
+            };
+            // What waits is kept, to ask with afterwards.
+            self.resting.set(true);
+            let over = finishing.run_until_cancelled(sleep(rest)).await;
+            self.resting.set(false);
+            if over.is_none() {
+                return self.empty(Vec::new()).await;
+            }
         }
     }
 
@@ -101,16 +115,18 @@ impl<E: SpanExporter> Task<E> {
         }
     }
 
-    async fn export(&mut self, batch: Vec<SpanData>) {
+    /// Tells for how long the collector is to be left alone, if it is.
+    async fn export(&mut self, batch: Vec<SpanData>) -> Option<Duration> {
         let spans = batch.len();
         let exported: Result<OTelSdkResult, _> = timeout(self.limits.timeout, self.exporter.export(batch)).await;
         let error = match exported {
             Ok(Ok(())) => {
                 self.metrics.traces().exported(spans);
+                self.rest.took();
                 if std::mem::replace(&mut self.failing, false) {
                     tracing::info!("Spans are exported again");
                 }
-                return;
+                return None;
             }
             Ok(Err(error)) => error.to_string(),
             Err(_) => "no answer in time".to_owned(),
@@ -121,6 +137,7 @@ impl<E: SpanExporter> Task<E> {
         } else {
             tracing::warn!(spans, error, "Spans were not exported; told once until they are again");
         }
+        self.rest.failed()
     }
 }
 

@@ -87,8 +87,7 @@ impl Telling {
 }
 
 fn dropped(world: &World, replica: &str) -> u64 {
-    let (_, full, failed, records) = world.metrics(replica).traces().counted();
-    full + failed + records
+    world.metrics(replica).traces().counted().dropped()
 }
 
 impl Chaos {
@@ -146,14 +145,14 @@ impl Chaos {
         let lines = self.world.trace().lines();
         let account = |name: String| {
             let metrics = self.world.metrics(&name);
-            let (exported, full, failed, records) = metrics.traces().counted();
+            let counted = metrics.traces().counted();
             let message = format!(" {name} Tracer: Attempt ");
             let runs = self.replicas.iter().any(|(machine, _)| machine.name() == name);
             let account = Account {
                 spans: taken.remove(&name).unwrap_or_default(),
                 attempts: lines.iter().filter(|line| line.contains(&message)).count(),
-                exported,
-                dropped: full + failed + records,
+                exported: counted.exported,
+                dropped: counted.dropped(),
                 ended: !runs,
             };
             (name, account)

@@ -5,6 +5,7 @@ use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, Tr
 use opentelemetry_sdk::error::OTelSdkError;
 
 use super::*;
+use crate::traces::Unwanted;
 
 /// What a collector does with each batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +42,24 @@ struct Fixture {
     metrics: Arc<Metrics>,
     sink: SpanSink,
     exporting: Exporting,
+}
+
+impl Fixture {
+    fn counted(&self) -> (u64, u64, u64, u64) {
+        counted(&self.metrics)
+    }
+}
+
+/// How many got out, found no room, were not taken, and were not made.
+fn counted(metrics: &Metrics) -> (u64, u64, u64, u64) {
+    let counted = metrics.traces().counted();
+    assert_eq!(counted.records, 0);
+    (
+        counted.exported,
+        counted.queue_full,
+        counted.export_failed,
+        counted.backed_off,
+    )
 }
 
 const LIMITS: ExportLimits = ExportLimits {
@@ -101,7 +120,7 @@ async fn spans_go_out_in_full_batches_at_once_and_the_rest_after_a_while() {
     tokio::time::sleep(LIMITS.delay).await;
     settle().await;
     assert_eq!(*f.exporter.batches.lock().unwrap(), [8, 8, 4]);
-    assert_eq!(f.metrics.traces().counted(), (20, 0, 0, 0));
+    assert_eq!(f.counted(), (20, 0, 0, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,15 +130,15 @@ async fn a_collector_that_hangs_costs_spans_and_nobody_waits_for_it() {
     settle().await;
     // One batch is under way, and the queue takes no more than it holds.
     f.sink.submit(spans(50));
-    assert_eq!(f.metrics.traces().counted(), (0, 30, 0, 0));
+    assert_eq!(f.counted(), (0, 30, 0, 0));
     tokio::time::sleep(LIMITS.timeout).await;
     settle().await;
-    let (exported, full, failed, _) = f.metrics.traces().counted();
+    let (exported, full, failed, _) = f.counted();
     assert_eq!((exported, full, failed), (0, 30, 8));
     *f.exporter.collector.lock().unwrap() = Collector::Takes;
     tokio::time::sleep(LIMITS.timeout + LIMITS.delay).await;
     settle().await;
-    let (exported, full, failed, _) = f.metrics.traces().counted();
+    let (exported, full, failed, _) = f.counted();
     assert_eq!((exported + failed, full), (28, 30), "each span is counted once");
     assert!(exported >= 12, "it goes on when the collector does");
 }
@@ -129,11 +148,79 @@ async fn a_collector_that_refuses_costs_the_batch() {
     let f = fixture(Collector::Refuses);
     f.sink.submit(spans(8));
     settle().await;
-    assert_eq!(f.metrics.traces().counted(), (0, 0, 8, 0));
+    assert_eq!(f.counted(), (0, 0, 8, 0));
     *f.exporter.collector.lock().unwrap() = Collector::Takes;
     f.sink.submit(spans(8));
     settle().await;
-    assert_eq!(f.metrics.traces().counted(), (8, 0, 8, 0));
+    assert_eq!(f.counted(), (8, 0, 8, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_collector_that_refuses_again_and_again_is_left_alone_and_asked_once_after_each_rest() {
+    let f = fixture(Collector::Refuses);
+    f.sink.submit(spans(16));
+    settle().await;
+    assert_eq!((f.counted(), f.sink.unwanted()), ((0, 0, 16, 0), None));
+    // The third batch begins the rest; what waits behind it is kept.
+    f.sink.submit(spans(12));
+    settle().await;
+    assert_eq!(
+        (f.counted(), f.sink.unwanted()),
+        ((0, 0, 24, 0), Some(Unwanted::BackedOff))
+    );
+    f.sink.left_out(Unwanted::BackedOff, 5);
+    assert_eq!(f.counted(), (0, 0, 24, 5));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    settle().await;
+    assert_eq!(f.sink.unwanted(), None);
+    f.sink.submit(spans(8));
+    settle().await;
+    assert_eq!(f.counted(), (0, 0, 32, 5), "one batch asked");
+    assert_eq!(f.sink.unwanted(), Some(Unwanted::BackedOff), "a longer rest");
+    *f.exporter.collector.lock().unwrap() = Collector::Takes;
+    tokio::time::sleep(Duration::from_millis(1_900)).await;
+    settle().await;
+    assert_eq!(f.sink.unwanted(), Some(Unwanted::BackedOff));
+    tokio::time::sleep(Duration::from_millis(100) + LIMITS.delay).await;
+    settle().await;
+    assert_eq!(
+        (f.counted(), f.sink.unwanted()),
+        ((4, 0, 32, 5), None),
+        "what was kept has come"
+    );
+    // Once more three failures in a row are needed.
+    *f.exporter.collector.lock().unwrap() = Collector::Refuses;
+    f.sink.submit(spans(16));
+    settle().await;
+    assert_eq!((f.counted(), f.sink.unwanted()), ((4, 0, 48, 5), None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_worth_being_made_while_there_is_no_room() {
+    let f = fixture(Collector::Hangs);
+    f.sink.submit(spans(8));
+    settle().await;
+    f.sink.submit(spans(19));
+    assert_eq!(f.sink.unwanted(), None, "there is room for one");
+    f.sink.submit(spans(1));
+    assert_eq!(f.sink.unwanted(), Some(Unwanted::QueueFull));
+    f.sink.left_out(Unwanted::QueueFull, 3);
+    assert_eq!(f.counted(), (0, 3, 0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_process_does_not_wait_for_the_end_of_a_rest() {
+    let f = fixture(Collector::Refuses);
+    f.sink.submit(spans(20));
+    settle().await;
+    f.sink.submit(spans(8));
+    settle().await;
+    assert_eq!(f.sink.unwanted(), Some(Unwanted::BackedOff));
+    *f.exporter.collector.lock().unwrap() = Collector::Takes;
+    let before = Instant::now();
+    f.exporting.finish(Duration::from_secs(1)).await;
+    assert_eq!(before.elapsed(), Duration::ZERO);
+    assert_eq!(counted(&f.metrics), (4, 0, 24, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -141,9 +228,9 @@ async fn what_was_submitted_is_exported_before_the_end_if_the_collector_is_quick
     let f = fixture(Collector::Takes);
     f.sink.submit(spans(11));
     f.exporting.finish(Duration::from_secs(1)).await;
-    assert_eq!(f.metrics.traces().counted(), (11, 0, 0, 0));
+    assert_eq!(counted(&f.metrics), (11, 0, 0, 0));
     f.sink.submit(spans(3));
-    assert_eq!(f.metrics.traces().counted().1, 3, "nothing is taken any more");
+    assert_eq!(counted(&f.metrics).1, 3, "nothing is taken any more");
 
     let f = fixture(Collector::IsSlow);
     f.sink.submit(spans(11));
