@@ -224,8 +224,8 @@ kubectl: ## Build kubectl into a cache outside the tree (once per machine)
 	else echo "no Go toolchain: the tests decide what to do without kubectl" >&2; fi
 
 .PHONY: jaeger
-jaeger: ## Build Jaeger into a cache outside the tree (once per machine)
-	@if command -v go >/dev/null; then tests/observability/jaeger/build.sh; \
+jaeger: ## Build Jaeger and an OpenTelemetry collector into a cache outside the tree (once per machine)
+	@if command -v go >/dev/null; then tests/observability/jaeger/build.sh && tests/observability/opentelemetry/build.sh; \
 	else echo "no Go toolchain: the tests decide what to do without Jaeger" >&2; fi
 
 .PHONY: prometheus

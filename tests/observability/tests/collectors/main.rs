@@ -3,6 +3,7 @@
 mod backend;
 mod documented;
 mod outage;
+mod shipped;
 
 use std::sync::Once;
 
