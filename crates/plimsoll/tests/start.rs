@@ -222,6 +222,44 @@ fn plugins_that_a_file_configures_anew_are_logged_as_kube_scheduler_does_it() {
 }
 
 #[test]
+fn flags_that_mean_nothing_are_warned_of_in_these_words() {
+    let folder = Folder::new(&[("config", HEAD.as_bytes())]);
+    let warnings = |arguments: &[&str]| {
+        let written = ["--write-config-to=@written"];
+        let (code, _, err) = folder.run(&[arguments, &written[..]].concat(), "");
+        assert_eq!(code, Some(0), "{arguments:?}: {err}");
+        let of_flags = err.lines().filter(|line| line.starts_with('W') && line.contains("lag"));
+        let words = of_flags.filter_map(|line| Some(line.split_once("] ")?.1.to_owned()));
+        words.collect::<Vec<_>>()
+    };
+    let without_meaning = [
+        "--kube-api-content-type=application/json",
+        "--contention-profiling=false",
+        "--min-compatibility-version=1.35",
+        "--emulated-version=1.35",
+        "--permit-address-sharing",
+    ];
+    let expected = [
+        r#""This flag is accepted and has no effect here" flag="kube-api-content-type" why="requests are JSON""#,
+        r#""This flag is accepted and has no effect here" flag="contention-profiling" why="no thread waits for a lock worth measuring""#,
+        r#""This flag is accepted and has no effect here" flag="min-compatibility-version" why="no behaviour depends on the versions of other components""#,
+        r#""This flag is accepted and has no effect here" flag="permit-address-sharing" why="an address is taken over in any case from connections that are about to end""#,
+        r#""This flag is accepted and has no effect here" flag="emulated-version" why="Plimsoll behaves as kube-scheduler 1.36 alone""#,
+    ];
+    assert_eq!(warnings(&without_meaning), expected);
+    let beside = [
+        "--config=@config",
+        "--kube-api-qps=1",
+        "--kube-api-burst=1",
+        "--profiling=false",
+    ];
+    let expected = ["--kube-api-qps", "--kube-api-burst", "--profiling"]
+        .map(|flag| format!(r#""This flag has no effect beside --config" flag="{flag}""#));
+    assert_eq!(warnings(&beside), expected);
+    assert!(warnings(&[]).is_empty());
+}
+
+#[test]
 fn an_api_server_to_try_things_out_with_says_where_it_is() {
     let folder = Folder::new(&[]);
     let kubeconfig = folder.0.join("kubeconfig");

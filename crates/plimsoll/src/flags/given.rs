@@ -14,12 +14,16 @@ pub struct GivenFlags {
 }
 
 /// Flags of kube-scheduler that are accepted whatever they say, and why they mean nothing.
-const WITHOUT_MEANING: [(&str, &str); 3] = [
+const WITHOUT_MEANING: [(&str, &str); 4] = [
     ("kube-api-content-type", "requests are JSON"),
     ("contention-profiling", "no thread waits for a lock worth measuring"),
     (
         "min-compatibility-version",
         "no behaviour depends on the versions of other components",
+    ),
+    (
+        "permit-address-sharing",
+        "an address is taken over in any case from connections that are about to end",
     ),
 ];
 

@@ -358,3 +358,25 @@ fn flags_are_told_with_their_values_and_those_without_meaning_by_name() {
     assert_eq!(options(&same).flags.without_meaning.len(), 1);
     assert_eq!(options(&[]).flags.without_meaning, []);
 }
+
+#[test]
+fn a_flag_that_its_help_says_to_mean_nothing_is_warned_of_when_it_is_set() {
+    let command = Flags::command();
+    let said = command.get_arguments().filter(|flag| {
+        let help = flag.get_help().map(ToString::to_string).unwrap_or_default();
+        help.contains("without meaning")
+    });
+    let mut said: Vec<_> = said.filter_map(|flag| flag.get_long()).collect();
+    said.sort_unstable();
+    let set = said.iter().map(|name| match *name {
+        "kube-api-content-type" => "--kube-api-content-type=application/json".to_owned(),
+        "min-compatibility-version" => "--min-compatibility-version=1.35".to_owned(),
+        switch => format!("--{switch}=true"),
+    });
+    let set: Vec<_> = set.collect();
+    let given = options(&set.iter().map(String::as_str).collect::<Vec<_>>()).flags;
+    let mut warned: Vec<_> = given.without_meaning.iter().map(|(name, _)| *name).collect();
+    warned.sort_unstable();
+    assert_eq!(warned, said);
+    assert_eq!(said.len(), 4);
+}
