@@ -115,7 +115,7 @@ impl SchedulingQueueState {
         }
         let calls: u64 = moved.hints.iter().map(|(_, calls)| calls).sum();
         if calls > 0 {
-            let each = self.clock.now().since(begun) / u32::try_from(calls).unwrap_or(u32::MAX);
+            let each = share(self.clock.now().since(begun), calls);
             for ((plugin, event, hint), calls) in moved.hints {
                 metrics.hints(&plugin, &event, hint, calls, each);
             }
@@ -131,6 +131,11 @@ impl SchedulingQueueState {
         }
         events
     }
+}
+
+/// What each of so many calls took, of which nobody knows more than what they took together.
+fn share(together: Duration, calls: u64) -> Duration {
+    together / u32::try_from(calls).unwrap_or(u32::MAX).max(1)
 }
 
 /// What kube-scheduler's handlers call a change, by whose names it tells how long they take.
@@ -195,6 +200,13 @@ mod tests {
 
     fn names(delta: &Delta) -> Vec<String> {
         events_of(delta).iter().map(ClusterEvent::to_string).collect()
+    }
+
+    #[test]
+    fn the_time_of_a_message_is_shared_out_among_the_hints_that_it_asked() {
+        let milli = Duration::from_millis;
+        assert_eq!([1, 4].map(|calls| share(milli(8), calls)), [milli(8), milli(2)]);
+        assert_eq!(share(milli(8), u64::MAX), Duration::ZERO);
     }
 
     #[test]
