@@ -93,6 +93,9 @@ pub struct QueuePlace {
     /// When it is looked at next if nothing happens before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_look: Option<String>,
+    /// The same, where its last attempt asked for it: what spoke against the pod may be over then, of which no event tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_at: Option<String>,
     /// How many pods are in that place.
     pub pods: usize,
     /// How many of them come before it.

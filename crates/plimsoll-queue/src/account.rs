@@ -18,6 +18,8 @@ pub struct Account {
     pub cause: Option<ClusterEvent>,
     /// When it is looked at next if nothing happens; for an active pod and one in flight, since when it is its turn.
     pub next_look: Moment,
+    /// When it is tried again though nothing happens, since what spoke against it may be over then, of which no event tells.
+    pub retry_at: Option<Moment>,
     /// How many pods are in the same place, itself among them.
     pub company: usize,
     /// How many of them come before it; known of active pods, and of those only while they are not too many to be compared.

@@ -203,6 +203,7 @@ fn place(account: &Account, times: &Times) -> QueuePlace {
         since: times.text(account.since),
         event: account.cause.map(|cause| cause.to_string()),
         next_look: waits.then(|| times.text(account.next_look)),
+        retry_at: account.retry_at.filter(|_| waits).map(|at| times.text(at)),
         pods: account.company,
         ahead: account.ahead,
         added: times.text(account.added),

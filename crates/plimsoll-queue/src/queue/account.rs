@@ -21,11 +21,14 @@ impl SchedulingQueue {
         let plugins = self.plugin_sets.get(record.rejected_by);
         let mut counts = self.counts;
         let woken = self.groups.is_woken(record.group);
+        let retry_at = self.retries_at(slot);
+        let next_look = record.next_look(&self.config);
         Some(Account {
             place,
             since: last.map_or(record.timestamp, |last| last.at),
             cause: last.map(|last| last.cause),
-            next_look: record.next_look(&self.config),
+            next_look: retry_at.map_or(next_look, |at| at.min(next_look)),
+            retry_at,
             company: *counts.of(place),
             ahead: self.ahead_of(slot, place),
             added: record.added,

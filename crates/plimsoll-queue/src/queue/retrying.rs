@@ -5,6 +5,7 @@ use plimsoll_model::{Moment, Uid};
 
 use super::SchedulingQueue;
 use crate::record::State;
+use crate::records::Slot;
 use crate::worth::Worth;
 
 /// The label of pods whose time has come.
@@ -19,6 +20,13 @@ pub(super) struct Retries {
 impl Retries {
     pub(super) fn next(&self) -> Option<Moment> {
         self.due.first_key_value().map(|((due, _), _)| *due)
+    }
+
+    /// When the pod of that arrival is tried again for what that attempt said. It costs a look at all of them.
+    fn of(&self, (arrival, attempts): (u64, u32)) -> Option<Moment> {
+        let mut due = self.due.iter();
+        let found = due.find(|((_, of), (_, said))| (*of, *said) == (arrival, attempts));
+        found.map(|((due, _), _)| *due)
     }
 }
 
@@ -48,11 +56,25 @@ impl SchedulingQueue {
         }
     }
 
+    /// When this pod is tried again though nothing happens, as its last attempt said.
+    pub(super) fn retries_at(&self, slot: Slot) -> Option<Moment> {
+        let record = &self.records[slot];
+        self.is_retried(slot)
+            .then(|| self.retries.of((record.arrival, record.attempts)))
+            .flatten()
+    }
+
+    /// One that is about to be tried anyway, or that time does not help, is not.
+    fn is_retried(&self, slot: Slot) -> bool {
+        let record = &self.records[slot];
+        !record.set_aside && matches!(record.state, State::Parked { .. })
+    }
+
     fn retry(&mut self, uid: &Uid, (arrival, attempts): (u64, u32), now: Moment) {
         let Some(slot) = self.records.find(uid) else { return };
         let record = &self.records[slot];
         let same_attempt = record.arrival == arrival && record.attempts == attempts;
-        if same_attempt && !record.set_aside && matches!(record.state, State::Parked { .. }) {
+        if same_attempt && self.is_retried(slot) {
             self.requeue(slot, Worth::AfterBackoff, RETRY_DUE, now);
         }
     }

@@ -67,6 +67,8 @@ fn queue_lines(queue: &QueuePlace, at: Option<Timestamp>) -> Vec<String> {
     let mut lines = vec![field("Queue", &(place + &company)), field("Attempts", &tries)];
     let next = queue.next_look.as_deref().map(|next| when(next, at));
     lines.extend(next.map(|next| field("Next look", &format!("{next} at the latest"))));
+    let retry = queue.retry_at.as_deref().map(|retry| when(retry, at));
+    lines.extend(retry.map(|retry| field("Retry at", &format!("{retry}, what spoke against it may be over then"))));
     lines
 }
 

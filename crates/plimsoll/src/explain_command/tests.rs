@@ -106,6 +106,7 @@ fn pending() -> Explanation {
             since: text("2026-11-29T02:00:00Z"),
             event: Some(text("ScheduleAttemptFailure")),
             next_look: Some(text("2026-11-29T02:05:01Z")),
+            retry_at: Some(text("2026-11-29T02:06:10Z")),
             pods: 3,
             ahead: None,
             added: text("2026-11-29T01:00:00Z"),
@@ -160,6 +161,7 @@ Scheduler:    default-scheduler
 Queue:        unschedulable since 2026-11-29T02:00:00Z (10s ago), brought there by ScheduleAttemptFailure; 3 pods are there
 Attempts:     2 since 2026-11-29T01:00:00Z (1h0m ago), rejected by NodeResourcesFit last
 Next look:    2026-11-29T02:05:01Z (in 4m51s) at the latest
+Retry at:     2026-11-29T02:06:10Z (in 6m0s), what spoke against it may be over then
 
 Waits for
   its victims on node n1 to go, since 2026-11-29T02:00:00Z (10s ago)
@@ -183,4 +185,6 @@ fn json_is_what_the_scheduler_answers() {
     let mut out = Vec::new();
     show(&pending(), Output::Json, &mut out).unwrap();
     assert_eq!(serde_json::from_slice::<Explanation>(&out).unwrap(), pending());
+    let json: serde_json::Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(json["queue"]["retryAt"], "2026-11-29T02:06:10Z");
 }

@@ -40,6 +40,7 @@ fn account(place: Place) -> Account {
         since: second(90),
         cause: Some(ClusterEvent::labelled("ScheduleAttemptFailure")),
         next_look: second(400),
+        retry_at: None,
         company: 1,
         ahead: None,
         added: second(40),
@@ -440,4 +441,25 @@ fn an_explanation_survives_its_json() {
     let explained = explain(&facts);
     let json = serde_json::to_string(&explained).unwrap();
     assert_eq!(serde_json::from_str::<Explanation>(&json).unwrap(), explained);
+}
+
+#[test]
+fn a_pod_that_time_alone_may_help_is_told_with_when_it_is_tried_again() {
+    let of = |place, woken| {
+        let facts = with_account(
+            |account| {
+                account.retry_at = Some(second(110));
+                account.next_look = second(110);
+                account.woken = woken;
+            },
+            place,
+        );
+        explain(&facts)
+    };
+    let told = of(Place::Unschedulable, false);
+    assert!(told.summary.ends_with("or at 1970-01-01T00:01:50Z"), "{}", told.summary);
+    let retry = |told: Explanation| told.queue.unwrap().retry_at;
+    assert_eq!(retry(told).as_deref(), Some("1970-01-01T00:01:50Z"));
+    assert_eq!(retry(of(Place::Unschedulable, true)), None, "its turn comes anyway");
+    assert_eq!(retry(explain(&at(Place::Unschedulable))), None);
 }

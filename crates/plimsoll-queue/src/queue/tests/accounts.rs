@@ -32,6 +32,33 @@ fn an_account_says_where_a_pod_is_since_when_why_and_when_it_is_looked_at_next()
 }
 
 #[test]
+fn an_account_tells_when_a_pod_is_tried_again_for_what_its_last_attempt_said_and_not_an_earlier_one() {
+    let mut f = Fixture::new();
+    let pod = f.add_at(Place::Unschedulable, "a");
+    let other = f.add_at(Place::Unschedulable, "other");
+    let of = |f: &Fixture, pod: &Pod| {
+        let account = f.queue.account_of(&pod.uid).unwrap();
+        (account.retry_at, account.next_look)
+    };
+    let long = of(&f, &pod).1;
+    let (late, soon) = (f.now + 60 * SECOND, f.now + 30 * SECOND);
+    f.queue.retry_at(&other.uid, soon);
+    f.queue.retry_at(&pod.uid, late);
+    assert_eq!(of(&f, &pod), (Some(late), late), "and not as late as without it");
+    assert_eq!(of(&f, &other), (Some(soon), soon));
+    f.pass(10 * SECOND);
+    f.make_room();
+    assert_eq!(of(&f, &pod).0, None, "its turn comes anyway");
+    while f.pop_name().is_some() {}
+    f.reject(&pod.uid);
+    let (retry_at, next_look) = of(&f, &pod);
+    assert!(
+        retry_at.is_none() && next_look > long,
+        "another attempt: {retry_at:?}, {next_look:?}"
+    );
+}
+
+#[test]
 fn an_account_of_an_active_pod_says_how_many_come_before_it() {
     let mut f = Fixture::new();
     let low = f.add(pod("low").priority(1));
