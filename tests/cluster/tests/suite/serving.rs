@@ -190,6 +190,36 @@ fn whoever_asks_is_told_what_they_may_see() -> anyhow::Result<()> {
 }
 
 #[test]
+fn what_the_api_server_is_asked_about_those_who_ask_is_counted_with_all_requests() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        let nobody = Sender::with_token(&account(cluster, "nobody").await?);
+        let port = served(cluster).await?;
+        let admin = Sender::with_token(&User::admin().token());
+        let posts = async || {
+            let (status, text) = admin.asks(port, "/metrics").await?;
+            ensure!(status == 200, "{status}: {text}");
+            let requests = text
+                .lines()
+                .filter(|line| line.starts_with("rest_client_requests_total{"));
+            let posts = requests.filter(|line| line.contains("code=\"201\"") && line.contains("method=\"POST\""));
+            let counts = posts.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok());
+            Ok::<f64, anyhow::Error>(counts.sum())
+        };
+        // There is nothing to schedule, and no election: the questions are all there is to send.
+        let before: f64 = posts().await?;
+        // An administrator may do everything, whatever the API server would say.
+        assert!(before >= 1.0, "whose the token is: {before}");
+        assert_eq!(nobody.asks(port, "/configz").await?.0, 403);
+        let after = posts().await?;
+        assert!(
+            after >= before + 2.0,
+            "whose, and what it may do: {before}, then {after}"
+        );
+        Ok(())
+    })
+}
+
+#[test]
 fn a_client_certificate_of_the_clusters_authority_is_as_good_as_a_token() -> anyhow::Result<()> {
     suite::run(async |cluster| {
         let folder = cluster.control_plane().dir().path().to_owned();
