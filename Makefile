@@ -34,6 +34,8 @@ EMBEDDED ?=
 BENCH ?=
 # How spans go out in `make bench-traces`.
 PROTOCOL ?= http/protobuf
+# More arguments of `make bench-scale`; see docs/benchmarks.md.
+SCALE ?=
 # What `make bench-hand-over` measures; see tests/cluster/src/bin/bench-hand-over.rs.
 HAND_OVER ?=
 # Where `make chaos` keeps its state and its reports; a folder of the seed unless set.
@@ -178,6 +180,13 @@ bench-decode: ## Measure reading pods and nodes, with and without keeping the wh
 .PHONY: bench-cycle
 bench-cycle: ## Measure placing one pod by profile and by plugin, with 1,000 to 100,000 nodes (docs/benchmarks.md)
 	cargo bench --package plimsoll-engine --bench cycle --profile $(PROFILE)
+
+# With the scheduler's own features, so that what both are made of is compiled once. NODES and PODS have other defaults here.
+.PHONY: bench-scale
+bench-scale: upstream ## Measure decisions in one process beside kube-scheduler's (NODES=100000 PODS=1000000 SEED=0 SCALE="--at-once 8")
+	cargo build --package plimsoll --bin plimsoll --package plimsoll-scale --bin scale --profile $(PROFILE)
+	$(TARGET)/$(PROFILE)/scale --nodes $(if $(filter file,$(origin NODES)),100000,$(NODES)) \
+		--pods $(if $(filter file,$(origin PODS)),1000000,$(PODS)) --seed $(SEED) $(SCALE)
 
 .PHONY: bench-queue
 bench-queue: ## Measure push, pop and move with up to a million waiting pods (docs/performance.md)

@@ -29,7 +29,7 @@ mod preemption;
 mod question;
 mod search;
 mod shrink;
-mod upstream;
+pub mod upstream;
 
 pub use answer::{Answer, Score, Verdict, Volumes};
 pub use case::Case;

@@ -30,20 +30,21 @@ pub fn find() -> anyhow::Result<Availability> {
 
 /// One process; it answers in the order in which it is asked.
 #[derive(Debug)]
-pub(crate) struct Upstream {
+pub struct Upstream {
     child: Child,
 }
 
 /// Where cases go.
 #[derive(Debug)]
-pub(crate) struct Questions(ChildStdin);
+pub struct Questions(ChildStdin);
 
 /// Where answers come from.
 #[derive(Debug)]
-pub(crate) struct Answers(BufReader<ChildStdout>);
+pub struct Answers(BufReader<ChildStdout>);
 
 impl Upstream {
-    pub(crate) fn start(program: &Path, arguments: &[&str]) -> anyhow::Result<(Self, Questions, Answers)> {
+    /// Starts the program that [`find`] names.
+    pub fn start(program: &Path, arguments: &[&str]) -> anyhow::Result<(Self, Questions, Answers)> {
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
@@ -64,7 +65,8 @@ impl Drop for Upstream {
 }
 
 impl Questions {
-    pub(crate) fn ask(&mut self, case: &impl Serialize) -> anyhow::Result<()> {
+    /// Sends one.
+    pub fn ask(&mut self, case: &impl Serialize) -> anyhow::Result<()> {
         let mut line = serde_json::to_vec(case)?;
         line.push(b'\n');
         self.0.write_all(&line).context("kube-scheduler's plugins are gone")
@@ -72,7 +74,8 @@ impl Questions {
 }
 
 impl Answers {
-    pub(crate) fn next<A: DeserializeOwned>(&mut self) -> anyhow::Result<A> {
+    /// Waits for one.
+    pub fn next<A: DeserializeOwned>(&mut self) -> anyhow::Result<A> {
         let mut line = String::new();
         ensure!(self.0.read_line(&mut line)? > 0, "kube-scheduler's plugins are gone");
         serde_json::from_str(&line).with_context(|| format!("reading {line}"))

@@ -1,7 +1,8 @@
 // Command upstream lets kube-scheduler's own plugins judge pods: it reads a case per line from standard input and
 // answers a line each on standard output. Nothing but the process is shared between cases. With --hints it tells instead
 // what changes of objects mean to a pod that waits, with --search which nodes kube-scheduler finds when it looks for a
-// share of them, with --preemption whom it evicts for a pod that finds none, and with --validate whether the API server would take the objects of each case.
+// share of them, with --preemption whom it evicts for a pod that finds none, with --validate whether the API server would take the objects of
+// each case, and with --place how long it takes to place pods for good in one cluster that a first line describes.
 package main
 
 import (
@@ -30,6 +31,7 @@ func main() {
 	bench := newBench()
 	modes := map[string]answerer{
 		"--hints": bench.hint, "--search": bench.search, "--preemption": bench.preempt, "--validate": bench.validate,
+		"--place": (&placing{bench: bench}).step,
 	}
 	answer := bench.judge
 	if len(os.Args) > 1 {

@@ -69,7 +69,7 @@ func (b *bench) preempt(ctx context.Context, line []byte) (any, error) {
 	if err := b.setGates(given.FeatureGates); err != nil {
 		return nil, err
 	}
-	sched, err := b.scheduler(ctx, &given, func(factory informers.SharedInformerFactory) error {
+	sched, err := b.scheduler(ctx, &given, 1, func(factory informers.SharedInformerFactory) error {
 		listed := slices.DeleteFunc(append(slices.Clone(given.Pods), given.Pod), isFinished)
 		if err := fill(factory.Core().V1().Pods().Informer(), listed); err != nil {
 			return err

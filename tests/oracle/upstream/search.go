@@ -50,7 +50,7 @@ func (b *bench) search(ctx context.Context, line []byte) (any, error) {
 	if err := b.setGates(given.Cluster.FeatureGates); err != nil {
 		return nil, err
 	}
-	sched, err := b.scheduler(ctx, &given.Cluster, func(informers.SharedInformerFactory) error { return nil })
+	sched, err := b.scheduler(ctx, &given.Cluster, 1, func(informers.SharedInformerFactory) error { return nil })
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (b *bench) search(ctx context.Context, line []byte) (any, error) {
 
 // scheduler is kube-scheduler itself, with the cluster in its cache, what else there is in its listers, and nothing
 // running.
-func (b *bench) scheduler(ctx context.Context, given *testCase, fillOthers func(informers.SharedInformerFactory) error) (*scheduler.Scheduler, error) {
+func (b *bench) scheduler(ctx context.Context, given *testCase, parallelism int32, fillOthers func(informers.SharedInformerFactory) error) (*scheduler.Scheduler, error) {
 	decoded, err := decodeConfig(given.Config)
 	if err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (b *bench) scheduler(ctx context.Context, given *testCase, fillOthers func(
 		scheduler.WithComponentConfigVersion("kubescheduler.config.k8s.io/v1"),
 		scheduler.WithProfiles(decoded.Profiles...),
 		scheduler.WithPercentageOfNodesToScore(decoded.PercentageOfNodesToScore),
-		scheduler.WithParallelism(1),
+		scheduler.WithParallelism(parallelism),
 	)
 	if err != nil {
 		return nil, err
