@@ -29,6 +29,7 @@ mod priority_levels;
 mod resource_columns;
 mod rows;
 mod selection;
+mod sparse_column;
 mod storage;
 mod sum_column;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use node_set::{Iter, NodeIndex, NodeSet};
 pub use pod_queries::{PodCounts, QueryId};
 pub use pod_terms::MatchingTerm;
 pub use resource_columns::ScalarColumn;
+pub use sparse_column::Figures;
 pub use storage::{BySize, MigratedTopology, Reach, Room, Storage, TopologyId};
 
 use domain_counts::Spot;

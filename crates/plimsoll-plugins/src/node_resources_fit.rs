@@ -14,7 +14,7 @@ use plimsoll_framework::{
     Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PodsSeen, PreFilter,
     PreFilterOutcome, PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score,
 };
-use plimsoll_model::columns::{Columns, NodeIndex};
+use plimsoll_model::columns::{Columns, Figures, NodeIndex};
 use plimsoll_model::{Amounts, Pod, RequestOptions, is_extended_resource, pod_requests};
 use smallvec::SmallVec;
 
@@ -198,13 +198,13 @@ fn scalar_bit(position: usize) -> u32 {
     1 << (FIXED.len() + position.min(SCALAR_BITS - 1))
 }
 
-/// One resource that the pod asks for, with the columns to hold it against; columns that no node has are empty.
+/// One resource that the pod asks for, with the columns to hold it against; columns that no node has are zero.
 struct Demand<'a> {
     name: &'a str,
     bit: u32,
     amount: i64,
-    allocatable: &'a [i64],
-    requested: &'a [i64],
+    allocatable: Figures<'a>,
+    requested: Figures<'a>,
 }
 
 /// Everything that the pod asks of a node.
@@ -246,11 +246,14 @@ impl NodeResourcesFit {
                 columns.requested_ephemeral_storage(),
             ),
         ];
-        let native = native.into_iter().filter(|(_, _, amount, ..)| *amount > 0);
+        let native = native.into_iter().filter(|(_, _, amount, ..)| *amount > 0).map(
+            |(name, bit, amount, allocatable, requested)| (name, bit, amount, allocatable.into(), requested.into()),
+        );
         let scalars = self.wanted_scalars(request).map(|(bit, name, amount)| {
             let column = columns.scalar(name);
-            let (allocatable, requested) =
-                column.map_or((&[][..], &[][..]), |column| (column.allocatable, column.requested));
+            let (allocatable, requested) = column.map_or((Figures::NONE, Figures::NONE), |column| {
+                (column.allocatable, column.requested)
+            });
             (name.as_str(), bit, amount, allocatable, requested)
         });
         let resources = native
@@ -278,8 +281,8 @@ impl Demands<'_> {
             shortage.bits |= PODS;
         }
         for demand in &self.resources {
-            let allocatable = at(demand.allocatable, node);
-            if demand.amount > allocatable.saturating_sub(at(demand.requested, node)) {
+            let allocatable = demand.allocatable.at(node);
+            if demand.amount > allocatable.saturating_sub(demand.requested.at(node)) {
                 shortage.bits |= demand.bit;
                 shortage.hopeless |= demand.amount > allocatable;
             }

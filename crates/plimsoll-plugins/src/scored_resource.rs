@@ -1,7 +1,7 @@
 //! A resource by which nodes are scored, and the columns that hold it.
 
 use plimsoll_config::ResourceWeight;
-use plimsoll_model::columns::Columns;
+use plimsoll_model::columns::{Columns, Figures};
 use plimsoll_model::{Amounts, is_scalar_resource};
 use smallvec::SmallVec;
 
@@ -66,7 +66,7 @@ impl ScoredResource {
     pub(crate) fn load<'a>(&self, requests: &Amounts, columns: &'a Columns, missing: Missing) -> Option<Load<'a>> {
         let defaults = missing == Missing::AsDefault;
         let asked = self.asked(requests);
-        let (used, allocatable) = match &self.kind {
+        let (used, allocatable): (&[i64], &[i64]) = match &self.kind {
             Kind::Cpu if defaults => (columns.non_zero_cpu(), columns.allocatable_cpu()),
             Kind::Cpu => (columns.requested_cpu(), columns.allocatable_cpu()),
             Kind::Memory if defaults => (columns.non_zero_memory(), columns.allocatable_memory()),
@@ -77,15 +77,20 @@ impl ScoredResource {
             ),
             Kind::Scalar(name) if asked != 0 => {
                 let column = columns.scalar(name)?;
-                (column.requested, column.allocatable)
+                return Some(Load {
+                    asked,
+                    weight: self.weight,
+                    used: column.requested,
+                    allocatable: column.allocatable,
+                });
             }
             Kind::Scalar(_) | Kind::Unaccounted => return None,
         };
         Some(Load {
             asked,
             weight: self.weight,
-            used,
-            allocatable,
+            used: used.into(),
+            allocatable: allocatable.into(),
         })
     }
 }
@@ -111,14 +116,14 @@ pub(crate) fn loads<'a>(
 pub(crate) struct Load<'a> {
     pub(crate) asked: i64,
     pub(crate) weight: i64,
-    used: &'a [i64],
-    allocatable: &'a [i64],
+    used: Figures<'a>,
+    allocatable: Figures<'a>,
 }
 
 impl Load<'_> {
     /// What is in use on a node and what there is of it; none when the node does not have it.
     pub(crate) fn on(&self, node: usize) -> Option<(i64, i64)> {
-        let allocatable = self.allocatable.get(node).copied().unwrap_or(0);
-        (allocatable != 0).then(|| (self.used.get(node).copied().unwrap_or(0), allocatable))
+        let allocatable = self.allocatable.at(node);
+        (allocatable != 0).then(|| (self.used.at(node), allocatable))
     }
 }

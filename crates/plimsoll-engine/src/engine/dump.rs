@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use compact_str::CompactString;
 use plimsoll_model::Pod;
-use plimsoll_model::columns::NodeIndex;
+use plimsoll_model::columns::{Figures, NodeIndex};
 
 use super::Engine;
 
@@ -76,8 +76,9 @@ impl Engine {
         let scalars = node.map(|node| &node.status.allocatable.amounts.scalars);
         for (scalar, _) in scalars.into_iter().flatten() {
             if let Some(column) = columns.scalar(scalar) {
-                requested.scalars.insert(scalar.clone(), cell(column.requested));
-                allocatable.scalars.insert(scalar.clone(), cell(column.allocatable));
+                let figure = |figures: Figures<'_>| row.map_or(0, |row| figures.at(row));
+                requested.scalars.insert(scalar.clone(), figure(column.requested));
+                allocatable.scalars.insert(scalar.clone(), figure(column.allocatable));
             }
         }
         NodeDump {

@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use compact_str::CompactString;
 
 use super::priority_levels::{Level, PriorityLevels};
-use super::sum_column::SumColumn;
+use super::sparse_column::{Figures, SparseColumn};
+use super::sum_column::{SparseSums, SumColumn};
 use super::{NodeIndex, NodeSet};
 use crate::requests::ScalarAmounts;
 use crate::{Allocatable, Footprint};
@@ -27,10 +28,10 @@ pub(super) struct ResourceColumns {
     scalars_of_node: Vec<ScalarAmounts>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Scalar {
-    allocatable: Vec<i64>,
-    requested: SumColumn,
+    allocatable: SparseColumn,
+    requested: SparseSums,
     /// How many nodes and pods name it; at 0 the column goes away.
     users: usize,
 }
@@ -39,9 +40,9 @@ struct Scalar {
 #[derive(Debug, Clone, Copy)]
 pub struct ScalarColumn<'a> {
     /// What pods may use.
-    pub allocatable: &'a [i64],
+    pub allocatable: Figures<'a>,
     /// What the pods there request.
-    pub requested: &'a [i64],
+    pub requested: Figures<'a>,
 }
 
 impl ResourceColumns {
@@ -65,7 +66,7 @@ impl ResourceColumns {
             column.grow(length);
         }
         for scalar in self.scalars.values_mut() {
-            scalar.allocatable.resize(length, 0);
+            scalar.allocatable.grow(length);
             scalar.requested.grow(length);
         }
         self.scalars_of_node.resize(length, ScalarAmounts::new());
@@ -79,8 +80,8 @@ impl ResourceColumns {
     pub(super) fn scalar(&self, name: &str) -> Option<ScalarColumn<'_>> {
         let scalar = self.scalars.get(name)?;
         Some(ScalarColumn {
-            allocatable: &scalar.allocatable,
-            requested: scalar.requested.values(),
+            allocatable: scalar.allocatable.figures(),
+            requested: scalar.requested.figures(),
         })
     }
 
@@ -106,14 +107,14 @@ impl ResourceColumns {
         }
         for (name, amount) in scalars {
             let scalar = self.use_scalar(name);
-            scalar.allocatable[row.as_usize()] = *amount;
+            scalar.allocatable.set(row, *amount);
         }
         let before = std::mem::replace(&mut self.scalars_of_node[row.as_usize()], scalars.clone());
         for (name, _) in &before {
             let still_named = scalars.iter().any(|(kept, _)| kept == name);
             self.unuse_scalar(name, |scalar| {
                 if !still_named {
-                    scalar.allocatable[row.as_usize()] = 0;
+                    scalar.allocatable.set(row, 0);
                 }
             });
         }
@@ -128,7 +129,7 @@ impl ResourceColumns {
         self.non_zero_cpu.add(row, footprint.non_zero_cpu);
         self.non_zero_memory.add(row, footprint.non_zero_memory);
         for (name, amount) in &requests.scalars {
-            self.use_scalar(name).requested.add(row, *amount);
+            self.use_scalar(name).requested.change(row, (*amount).into());
         }
         self.pod_count[row.as_usize()] += 1;
         self.levels.add(row, footprint);
@@ -143,7 +144,7 @@ impl ResourceColumns {
         self.non_zero_cpu.subtract(row, footprint.non_zero_cpu);
         self.non_zero_memory.subtract(row, footprint.non_zero_memory);
         for (name, amount) in &requests.scalars {
-            self.unuse_scalar(name, |scalar| scalar.requested.subtract(row, *amount));
+            self.unuse_scalar(name, |scalar| scalar.requested.change(row, -i128::from(*amount)));
         }
         self.pod_count[row.as_usize()] -= 1;
         self.levels.subtract(row, footprint);
@@ -187,8 +188,8 @@ impl ResourceColumns {
     fn use_scalar(&mut self, name: &CompactString) -> &mut Scalar {
         let length = self.pod_count.len();
         let scalar = self.scalars.entry(name.clone()).or_insert_with(|| Scalar {
-            allocatable: vec![0; length],
-            requested: SumColumn::with_length(length),
+            allocatable: SparseColumn::with_length(length),
+            requested: SparseSums::with_length(length),
             users: 0,
         });
         scalar.users += 1;

@@ -27,13 +27,12 @@ impl Demands<'_> {
 
 impl Demand<'_> {
     fn free(&self, node: usize) -> i64 {
-        at(self.allocatable, node)
-            .saturating_sub(at(self.requested, node))
-            .max(0)
+        let (allocatable, requested) = (self.allocatable.at(node), self.requested.at(node));
+        allocatable.saturating_sub(requested).max(0)
     }
 
     fn in_words(&self, node: usize) -> Option<String> {
-        let (free, allocatable) = (self.free(node), at(self.allocatable, node));
+        let (free, allocatable) = (self.free(node), self.allocatable.at(node));
         if self.amount <= free {
             return None;
         }
@@ -53,7 +52,7 @@ impl Demand<'_> {
             return 0;
         }
         let share = u32::try_from(missing * 1000 / i128::from(self.amount.max(1))).unwrap_or(FAR);
-        if self.amount > at(self.allocatable, node) {
+        if self.amount > self.allocatable.at(node) {
             share.saturating_add(FAR)
         } else {
             share
@@ -107,18 +106,19 @@ mod tests {
 
     #[test]
     fn amounts_that_round_to_the_same_are_told_exactly() {
+        let (allocatable, more, less) = ([2 << 30], [(1 << 30) + 1], [1 << 30]);
         let demand = Demand {
             name: "memory",
             bit: MEMORY,
             amount: 1 << 30,
-            allocatable: &[2 << 30],
-            requested: &[(1 << 30) + 1],
+            allocatable: allocatable[..].into(),
+            requested: more[..].into(),
         };
         let phrase = demand.in_words(0).unwrap();
         assert_eq!(phrase, "memory: needs 1Gi, free 1023.9Mi");
         let almost = Demand {
             amount: (1 << 30) + 1,
-            requested: &[1 << 30],
+            requested: less[..].into(),
             ..demand
         };
         let phrase = almost.in_words(0).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{IMAGES, KEYS, NAMES, SCALARS, ports, terms};
-use crate::columns::{Columns, NodeIndex, NodeSet};
+use crate::columns::{Columns, Figures, NodeIndex, NodeSet};
 use crate::{Footprint, HostPort, Node};
 
 #[derive(Default)]
@@ -169,9 +169,10 @@ impl Cluster {
                 .as_ref()
                 .map_or(0, |node| node.status.allocatable.amounts.scalar(name))
         });
-        assert_eq!(column.allocatable, allocatable);
+        let all = |figures: Figures<'_>| (0..columns.capacity()).map(|row| figures.at(row)).collect::<Vec<i64>>();
+        assert_eq!(all(column.allocatable), allocatable);
         assert_eq!(
-            column.requested,
+            all(column.requested),
             self.column(columns, |place| place.sum(|pod| pod.requests.scalar(name)))
         );
     }

@@ -11,7 +11,7 @@ fn sums(columns: &Columns) -> Vec<(String, [i64; 4], Vec<i64>)> {
             columns.pod_count()[at],
         ];
         let scalars = SCALARS.iter().map(|name| columns.scalar(name));
-        let scalars = scalars.map(|column| column.map_or(0, |column| column.requested[at]));
+        let scalars = scalars.map(|column| column.map_or(0, |column| column.requested.at(at)));
         (columns.name(node).to_owned(), fixed, scalars.collect())
     };
     columns.nodes().iter().map(of_node).collect()
