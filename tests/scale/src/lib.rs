@@ -23,7 +23,7 @@ mod theirs;
 pub use cluster::Cluster;
 pub use mix::{App, Kind, Mix};
 pub use ours::{Ours, Placed};
-pub use report::{Compared, Report, Stage};
+pub use report::{Compared, Report, Stage, Work};
 pub use run::{Plan, run};
 pub use speed::Speed;
 pub use tally::{Fault, tally};

@@ -8,7 +8,7 @@ use plimsoll_model::{Change, Delta, Moment, Seq, WorkloadKind, decode_node, deco
 
 use crate::cluster::{Cluster, Template};
 use crate::mix::App;
-use crate::stopwatch::now;
+use crate::stopwatch::{now, spent};
 
 /// The configuration of both sides: kube-scheduler's defaults.
 pub(crate) const CONFIG: &str = r#"{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"KubeSchedulerConfiguration",
@@ -30,6 +30,8 @@ pub struct Placed {
 pub(crate) struct Times {
     /// Deciding, the claim included.
     pub(crate) decided: u64,
+    /// The same in processor time.
+    pub(crate) spent: u64,
     /// Everything else that the columns are told of the pod: that it waits, that it is bound, that it is on its node.
     pub(crate) told: u64,
 }
@@ -97,11 +99,12 @@ impl Ours {
         let pod = Arc::new(decode_pod(Template::named(waiting, name).as_bytes())?);
         let begun = now();
         self.tell(Delta::PodAdded(Arc::clone(&pod)));
-        let known = now();
+        let (known, before) = (now(), spent());
         let step = self.engine.begin(&pod, Moment::ZERO, &mut self.out);
-        let decided = now();
+        let (decided, after) = (now(), spent());
         let mut times = Times {
             decided: nanoseconds(decided - known),
+            spent: nanoseconds(after.saturating_sub(before)),
             told: nanoseconds(known - begun),
         };
         let Step::Done(Outcome::Placed(placement)) = step else {

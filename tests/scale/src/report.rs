@@ -22,6 +22,8 @@ pub struct Report {
     pub decisions: Vec<(Kind, Speed)>,
     /// Decisions about all of them.
     pub all: Speed,
+    /// Processor time of each of them on average, in microseconds.
+    pub cpu: f64,
     /// Of all of them what else they cost: that they wait, are bound and are on their nodes is told to the columns.
     pub told: Speed,
     /// Pods that no node would take.
@@ -52,14 +54,33 @@ pub struct Compared {
     pub before: usize,
     /// By kind: Plimsoll, kube-scheduler.
     pub kinds: Vec<(Kind, Speed, Speed)>,
-    /// Processor time of kube-scheduler's process for each pod in microseconds, and nodes that it looked at.
-    pub theirs: Vec<(Kind, f64, f64)>,
+    /// What each kind took, in the same order.
+    pub work: Vec<Work>,
     /// The geometric mean of how many times as many decisions per second Plimsoll makes.
     pub ratio: f64,
+    /// The same of processor time.
+    pub cpu_ratio: f64,
     /// Memory of kube-scheduler's process at the end, in bytes.
     pub their_bytes: u64,
     /// Memory of this process then.
     pub our_bytes: u64,
+}
+
+/// Processor time for each pod, in microseconds.
+#[derive(Debug, Clone, Serialize)]
+pub struct Work {
+    /// That of Plimsoll's engine.
+    pub ours: f64,
+    /// That of kube-scheduler's process, its garbage collector included.
+    pub theirs: f64,
+    /// Nodes that kube-scheduler looked at.
+    pub evaluated: f64,
+}
+
+impl Work {
+    pub(crate) fn ratio(&self) -> f64 {
+        self.theirs / self.ours.max(1e-9)
+    }
 }
 
 impl Compared {
@@ -88,6 +109,7 @@ impl fmt::Display for Report {
         for (what, speed) in kinds.chain(totals) {
             writeln!(f, "| {what} {speed}")?;
         }
+        writeln!(f, "\nProcessor time of a decision: {:.1} µs on average.", self.cpu)?;
         writeln!(f, "\n| memory for | how many | MiB | bytes each |\n|---|---|---|---|")?;
         for Stage { what, count, bytes } in &self.memory {
             writeln!(
@@ -128,18 +150,28 @@ impl fmt::Display for Compared {
         writeln!(
             f,
             "With {} pods on nodes, the same pods by both, decisions/s:\n\n| pods | how many | Plimsoll | kube-scheduler \
-             | ratio | its CPU µs/pod | nodes it looked at |\n|---|---|---|---|---|---|---|",
+             | ratio | CPU µs/pod | its | ratio | nodes it looked at |\n|---|---|---|---|---|---|---|---|---|",
             self.before
         )?;
-        for ((kind, ours, theirs), (_, cpu, evaluated)) in self.kinds.iter().zip(&self.theirs) {
+        for ((kind, ours, theirs), work) in self.kinds.iter().zip(&self.work) {
             let ratio = Self::ratio_of(ours, theirs);
             writeln!(
                 f,
-                "| {kind} | {} | {:.0} | {:.1} | **{ratio:.0}** | {cpu:.0} | {evaluated:.0} |",
-                ours.pods, ours.per_second, theirs.per_second
+                "| {kind} | {} | {:.0} | {:.1} | **{ratio:.0}** | {:.1} | {:.0} | **{:.0}** | {:.0} |",
+                ours.pods,
+                ours.per_second,
+                theirs.per_second,
+                work.ours,
+                work.theirs,
+                work.ratio(),
+                work.evaluated
             )?;
         }
-        writeln!(f, "| geometric mean | | | | **{:.0}** | | |\n", self.ratio)?;
+        let (ratio, cpu_ratio) = (self.ratio, self.cpu_ratio);
+        writeln!(
+            f,
+            "| geometric mean | | | | **{ratio:.0}** | | | **{cpu_ratio:.0}** | |\n"
+        )?;
         let (theirs, ours) = (self.their_bytes >> 20, self.our_bytes >> 20);
         write!(
             f,

@@ -5,7 +5,7 @@ use crate::cluster::{Cluster, Template};
 use crate::memory::{load_average, resident};
 use crate::mix::{App, Kind, Mix};
 use crate::ours::{Ours, Placed, Times};
-use crate::report::{Compared, Report, Stage};
+use crate::report::{Compared, Report, Stage, Work};
 use crate::speed::Speed;
 use crate::stopwatch::now;
 use crate::tally::tally;
@@ -38,6 +38,8 @@ struct Log {
     /// In nanoseconds; what a pod takes fits.
     decided: BTreeMap<Kind, Vec<u32>>,
     told: Vec<u32>,
+    /// Processor time of all decisions.
+    spent: u64,
     unplaced: usize,
 }
 
@@ -61,6 +63,7 @@ impl Log {
             placed,
             decided: Kind::ALL.map(|kind| (kind, filled(pods / 2))).into(),
             told: filled(pods),
+            spent: 0,
             unplaced: 0,
         }
     }
@@ -69,6 +72,7 @@ impl Log {
         let narrow = |time: u64| u32::try_from(time).unwrap_or(u32::MAX);
         self.decided.entry(kind).or_default().push(narrow(times.decided));
         self.told.push(narrow(times.told));
+        self.spent += times.spent;
     }
 }
 
@@ -186,6 +190,8 @@ pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> anyhow::Result<Report> {
 fn conclude(report: &mut Report, log: Log) {
     let wide = |times: &[u32]| times.iter().map(|time| u64::from(*time)).collect::<Vec<u64>>();
     report.unplaced = log.unplaced;
+    let pods = u32::try_from(log.told.len()).unwrap_or(u32::MAX);
+    report.cpu = each(log.spent, pods) / 1e3;
     report.all = Speed::of(log.decided.values().flat_map(|times| wide(times)).collect());
     report.told = Speed::of(wide(&log.told));
     let kinds = log.decided.iter().map(|(kind, times)| (*kind, Speed::of(wide(times))));
@@ -208,20 +214,22 @@ fn compare(
     let mut compared = Compared {
         before: log.placed.len(),
         kinds: Vec::new(),
-        theirs: Vec::new(),
+        work: Vec::new(),
         ratio: 0.0,
+        cpu_ratio: 0.0,
         their_bytes: 0,
         our_bytes: 0,
     };
     let before = log.placed.len();
     for app in extra {
         let mut rollout = Rollout::new(app);
-        let mut times = Vec::new();
+        let (mut times, mut spent) = (Vec::new(), 0);
         while rollout.next < app.replicas {
             let (placed, took) = rollout.step(ours)?;
             log.unplaced += usize::from(placed.is_none());
             log.placed.extend(placed);
             times.push(took.decided);
+            spent += took.spent;
         }
         let answer = theirs.place(app)?;
         let unplaced = answer.nodes.iter().flatten().filter(|node| node.is_empty()).count();
@@ -230,11 +238,11 @@ fn compare(
             "{}: {:.0} a second, kube-scheduler {:.1} (without a place: {unplaced})",
             app.kind, mine.per_second, other.per_second
         ));
-        compared.theirs.push((
-            app.kind,
-            each(answer.cpu_nanoseconds, app.replicas) / 1e3,
-            each(answer.evaluated, app.replicas),
-        ));
+        compared.work.push(Work {
+            ours: each(spent, app.replicas) / 1e3,
+            theirs: each(answer.cpu_nanoseconds, app.replicas) / 1e3,
+            evaluated: each(answer.evaluated, app.replicas),
+        });
         compared.their_bytes = answer.resident_bytes;
         compared.kinds.push((app.kind, mine, other));
     }
@@ -246,6 +254,7 @@ fn compare(
             .iter()
             .map(|(_, ours, theirs)| Compared::ratio_of(ours, theirs)),
     );
+    compared.cpu_ratio = geometric_mean(compared.work.iter().map(Work::ratio));
     Ok(Some(compared))
 }
 
