@@ -55,6 +55,22 @@ fn spread() -> PodBuilder {
     })
 }
 
+fn soft_spread() -> PodBuilder {
+    plain().with(|pod| {
+        let constraints = r#"[{"maxSkew":1,"topologyKey":"topology.kubernetes.io/zone","whenUnsatisfiable":"ScheduleAnyway",
+            "labelSelector":{"matchLabels":{"app":"measured"}}},{"maxSkew":1,"topologyKey":"kubernetes.io/hostname",
+            "whenUnsatisfiable":"ScheduleAnyway","labelSelector":{"matchLabels":{"app":"measured"}}}]"#;
+        pod.spec.topology_spread_constraints = serde_json::from_str(constraints).unwrap_or_default();
+    })
+}
+
+fn rather_apart() -> PodBuilder {
+    with_affinity(
+        r#"{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":100,"podAffinityTerm":
+        {"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":"app1"}}}}]}}"#,
+    )
+}
+
 fn together() -> PodBuilder {
     with_affinity(
         r#"{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[
@@ -155,9 +171,11 @@ fn measure(group: &mut Group<'_>, id: BenchmarkId, make: impl Fn() -> (Engine, A
 }
 
 fn default_profile(c: &mut Criterion) {
-    let kinds: [(&str, Kind); 4] = [
+    let kinds: [(&str, Kind); 6] = [
         ("plain", plain),
         ("spread", spread),
+        ("soft_spread", soft_spread),
+        ("preferred_anti_affinity", rather_apart),
         ("affinity", together),
         ("anti_affinity", apart),
     ];

@@ -22,6 +22,7 @@ mod contested;
 mod dry_run;
 mod explain;
 mod extending;
+mod grouping;
 mod post_filtering;
 mod prospect;
 mod recalling;

@@ -31,6 +31,7 @@ mod rejection;
 mod report;
 mod row_scores;
 mod sampling;
+mod score_groups;
 mod standing;
 mod timeline;
 mod trial;

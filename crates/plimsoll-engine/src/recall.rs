@@ -7,11 +7,12 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use plimsoll_framework::Verdicts;
 use plimsoll_model::Pod;
-use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
+use plimsoll_model::columns::{Columns, NodeSet};
 
 use crate::plan::Plan;
 use crate::preemption::Trials;
 use crate::row_scores::RowScores;
+use crate::score_groups::{ScoreGroups, ToldApart};
 
 /// As many kinds of pods are kept at most.
 const MOST_KINDS: usize = 64;
@@ -21,6 +22,9 @@ const MOST_ROWS: usize = 1 << 20;
 
 /// Of so many kinds of pods, those that came last, it is kept whom they could preempt: some 130 bytes a row.
 const MOST_TRIALS: usize = 8;
+
+/// So many sets of groups are kept for pods of one kind.
+const MOST_GROUPINGS: usize = 3;
 
 /// Of how many pods the kinds are remembered, to tell those that come again: a kind is kept from its second pod on.
 const SEEN: usize = 4 * MOST_KINDS;
@@ -52,11 +56,13 @@ pub(crate) struct Known {
     rows: usize,
     /// How many nodes each of them has rejected.
     pub(crate) rejected_by: Vec<usize>,
-    /// The feasible nodes as a list, once somebody has asked for it.
-    feasible: Option<Arc<Vec<NodeIndex>>>,
     pub(crate) scores: RowScores,
     /// Where less important pods could make room for such a pod.
     pub(crate) trials: Trials,
+    /// The nodes by what else tells them apart, for pods that differ in that. The ones that were used last come last.
+    groups: Vec<ScoreGroups>,
+    /// What told them apart when there were no groups for it: these are made when it comes again.
+    seen_apart: Option<ToldApart>,
 }
 
 impl Recall {
@@ -98,9 +104,10 @@ impl Recall {
             judged_at: None,
             rows: 0,
             rejected_by: vec![0; filters],
-            feasible: None,
             scores: RowScores::default(),
             trials: Trials::default(),
+            groups: Vec::new(),
+            seen_apart: None,
         })
     }
 
@@ -144,25 +151,26 @@ impl Known {
         };
         self.judged_at = Some(columns.version());
         self.rows = columns.capacity();
-        if !changed.is_empty() {
-            self.feasible = None;
-        }
         changed
     }
 
-    /// The feasible nodes in ascending order.
-    pub(crate) fn feasible(&mut self) -> &Arc<Vec<NodeIndex>> {
-        let list = || Arc::new(self.verdicts.feasible().iter().collect());
-        self.feasible.get_or_insert_with(list)
+    /// The nodes told apart like this; none when that is new. [`Known::put_groups`] gives them back.
+    pub(crate) fn take_groups(&mut self, told_apart: &ToldApart) -> Option<ScoreGroups> {
+        if let Some(at) = self.groups.iter().position(|groups| groups.told_apart == *told_apart) {
+            return Some(self.groups.remove(at));
+        }
+        if self.seen_apart.as_ref() == Some(told_apart) {
+            return self.seen_apart.take().map(ScoreGroups::new);
+        }
+        self.seen_apart = Some(told_apart.clone());
+        None
     }
 
-    /// Has the list of feasible nodes stay as it is, since the nodes that changed are feasible as they were before.
-    pub(crate) fn keep_feasible(&mut self, list: Option<Arc<Vec<NodeIndex>>>) {
-        self.feasible = list;
-    }
-
-    pub(crate) fn take_feasible(&mut self) -> Option<Arc<Vec<NodeIndex>>> {
-        self.feasible.take()
+    pub(crate) fn put_groups(&mut self, groups: ScoreGroups) {
+        if self.groups.len() >= MOST_GROUPINGS {
+            self.groups.remove(0);
+        }
+        self.groups.push(groups);
     }
 }
 

@@ -3,7 +3,7 @@
 use plimsoll_model::columns::{NodeIndex, NodeSet};
 use smallvec::SmallVec;
 
-const ROWS: usize = 64;
+pub(crate) const ROWS: usize = 64;
 
 /// A node that is not feasible has this sum.
 const NONE: i64 = i64::MIN;
@@ -22,21 +22,33 @@ pub(crate) struct RowScores {
 
 /// The best sum among some rows, and how many of them have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Block {
-    best: i64,
-    count: usize,
+pub(crate) struct Block {
+    pub(crate) best: i64,
+    pub(crate) count: usize,
 }
 
-const EMPTY: Block = Block { best: NONE, count: 0 };
+pub(crate) const EMPTY: Block = Block { best: NONE, count: 0 };
 
 impl Block {
+    /// Of those of 64 rows that are in a word.
+    pub(crate) fn within(word: u64, sums: &[i64]) -> Self {
+        let mut block = EMPTY;
+        let mut rest = word;
+        while rest != 0 {
+            let sum = sums.get(rest.trailing_zeros() as usize).copied().unwrap_or(NONE);
+            block = block.and(Self { best: sum, count: 1 });
+            rest &= rest - 1;
+        }
+        block
+    }
+
     fn of(sums: &[i64]) -> Self {
         sums.iter()
             .map(|sum| Self { best: *sum, count: 1 })
             .fold(EMPTY, Self::and)
     }
 
-    fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         if self.best == NONE || other.best > self.best {
             other
         } else if other.best == self.best {
@@ -93,6 +105,11 @@ impl RowScores {
             }
         }
         self.at = Some(version);
+    }
+
+    /// By row; those of nodes that are feasible say something.
+    pub(crate) fn sums(&self) -> &[i64] {
+        &self.sums
     }
 
     /// The sum of a feasible node.

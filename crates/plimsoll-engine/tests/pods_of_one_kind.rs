@@ -12,11 +12,11 @@ use plimsoll_framework::Profile;
 use plimsoll_model::testing::{PodBuilder, node, pod};
 use plimsoll_model::{
     Change, Delta, DisruptionBudget, Effect, LabelSelector, Moment, Namespace, Node, ObjectName, Pod, ResourceVersion,
-    Seq, Timestamp, Uid,
+    Seq, Timestamp, Uid, WorkloadKind, decode_workload_selector,
 };
 use proptest::prelude::*;
 
-const KINDS: usize = 11;
+const KINDS: usize = 16;
 const NODES: usize = 70;
 const ZONE: &str = "zone";
 
@@ -48,17 +48,25 @@ const STARTS: [&str; 2] = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"];
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     milli_cpu: u32,
+    /// None in the last one.
     zone: usize,
+    /// Says that it is the node before it.
+    has_host_of_other: bool,
     cordoned: bool,
     taint: u8,
     image: bool,
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
-    (1..8_u32, 0..3_usize, prop::bool::weighted(0.1), 0..8_u8, any::<bool>()).prop_map(
-        |(cpus, zone, cordoned, taint, image)| Shape {
+    let odd = (
+        prop::sample::select(vec![0, 0, 0, 1, 1, 1, 2, 2, 2, 3]),
+        prop::bool::weighted(0.01),
+    );
+    (1..8_u32, odd, prop::bool::weighted(0.1), 0..8_u8, any::<bool>()).prop_map(
+        |(cpus, (zone, has_host_of_other), cordoned, taint, image)| Shape {
             milli_cpu: cpus * 500,
             zone,
+            has_host_of_other,
             cordoned,
             taint,
             image,
@@ -84,12 +92,15 @@ fn events() -> impl Strategy<Value = Event> {
 
 fn built(at: usize, shape: Shape) -> Node {
     let name = format!("n{at}");
+    let host = format!("n{}", at - usize::from(shape.has_host_of_other && at > 0));
     let mut made = node(&name)
-        .label("kubernetes.io/hostname", &name)
-        .label(ZONE, &format!("z{}", shape.zone))
+        .label("kubernetes.io/hostname", &host)
         .cpu(&format!("{}m", shape.milli_cpu))
         .memory("4Gi")
         .pods(6);
+    if shape.zone < 3 {
+        made = made.label(ZONE, &format!("z{}", shape.zone));
+    }
     if shape.cordoned {
         made = made.unschedulable();
     }
@@ -106,6 +117,16 @@ fn built(at: usize, shape: Shape) -> Node {
 
 fn with_affinity(pod: PodBuilder, affinity: &str) -> PodBuilder {
     pod.with(|pod| pod.spec.affinity = serde_json::from_str(affinity).ok())
+}
+
+fn with_spread(pod: PodBuilder, constraints: &[(&str, &str, &str)]) -> PodBuilder {
+    let constraint = |(key, when, app): &(&str, &str, &str)| {
+        let text = format!(
+            r#"{{"maxSkew":1,"topologyKey":"{key}","whenUnsatisfiable":"{when}","labelSelector":{{"matchLabels":{{"app":"{app}"}}}}}}"#
+        );
+        serde_json::from_str(&text).ok()
+    };
+    pod.with(|pod| pod.spec.topology_spread_constraints = constraints.iter().filter_map(constraint).collect())
 }
 
 fn of_kind(kind: usize, name: &str) -> Pod {
@@ -138,6 +159,37 @@ fn of_kind(kind: usize, name: &str) -> Pod {
         // They take the room of those above, and the first of them the second's too.
         8 => plain.cpu("2").priority(100),
         9 => plain.cpu("1500m").priority(50),
+        10 => with_spread(
+            plain,
+            &[
+                (ZONE, "ScheduleAnyway", "a10"),
+                ("kubernetes.io/hostname", "ScheduleAnyway", "a10"),
+            ],
+        ),
+        11 => with_spread(
+            plain,
+            &[
+                (ZONE, "DoNotSchedule", "a11"),
+                ("kubernetes.io/hostname", "ScheduleAnyway", "a0"),
+            ],
+        ),
+        12 => with_affinity(
+            plain.with(|pod| {
+                let all = r#"{"key":"hard","operator":"Exists"}"#;
+                pod.spec.tolerations = serde_json::from_str(all).into_iter().collect();
+            }),
+            r#"{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":100,"podAffinityTerm":
+            {"topologyKey":"kubernetes.io/hostname","labelSelector":{"matchLabels":{"app":"a12"}}}}]}}"#,
+        ),
+        13 => with_affinity(
+            plain,
+            r#"{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone",
+            "labelSelector":{"matchLabels":{"app":"a13"}}}],"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":7,
+            "podAffinityTerm":{"topologyKey":"kubernetes.io/hostname","namespaceSelector":{"matchLabels":{"turn":"1"}},
+            "labelSelector":{"matchExpressions":[{"key":"app","operator":"Exists"}]}}}]}}"#,
+        ),
+        // Of a service, see `Run::new`.
+        14 => plain,
         // Asks for more than any node has.
         _ => plain.cpu("9"),
     };
@@ -170,7 +222,7 @@ struct Run {
 
 impl Run {
     fn new(engine: Engine) -> Self {
-        Self {
+        let mut run = Self {
             engine,
             seq: Seq::ZERO,
             nodes: BTreeMap::new(),
@@ -180,7 +232,15 @@ impl Run {
             claims: Vec::new(),
             made: 0,
             said: Vec::new(),
-        }
+        };
+        let service = br#"{"metadata":{"namespace":"default","name":"s","uid":"s","resourceVersion":"1"},
+            "spec":{"selector":{"app":"a14"}}}"#;
+        let new = decode_workload_selector(WorkloadKind::Service, service).unwrap();
+        run.tell(Delta::WorkloadSelectorChanged {
+            old: None,
+            new: Some(Arc::new(new)),
+        });
+        run
     }
 
     fn tell(&mut self, delta: Delta) {
@@ -232,7 +292,7 @@ impl Run {
                     name: "default".into(),
                     uid: Uid::from("u"),
                     resource_version: ResourceVersion::new(1),
-                    labels: [("turn", at.to_string().as_str())].into_iter().collect(),
+                    labels: [("turn", (at % 3).to_string().as_str())].into_iter().collect(),
                 };
                 let new = Some(Arc::new(new));
                 let old = std::mem::replace(&mut self.namespace, new.clone());

@@ -11,8 +11,8 @@ use plimsoll_model::{Moment, Pod};
 use smallvec::SmallVec;
 
 use crate::{
-    CycleState, EffectReply, EffectRequest, EnqueueExtensions, FilterPass, LastAnswer, MAX_NODE_SCORE, PostFilter,
-    ReasonCode, Status, WaitingPods,
+    CycleState, EffectReply, EffectRequest, EnqueueExtensions, Feasible, FilterPass, LastAnswer, MAX_NODE_SCORE,
+    MarkBasis, PostFilter, ReasonCode, Status, WaitingPods,
 };
 
 /// A named piece of scheduling behaviour. What it takes part in is what it puts into its [`Extensions`].
@@ -133,6 +133,19 @@ pub trait Filter: Plugin {
         false
     }
 
+    /// Sorts nodes by what it mostly lets through or rejects together, such as zones: equal marks for those. A hint, which helps
+    /// to find the best node without a look at all and is no part of what it decides; a mark should follow from the node's row
+    /// alone. Whether it has sorted them.
+    fn sort_out(
+        &self,
+        _cycle: CycleContext<'_>,
+        _state: &CycleState,
+        _nodes: &[NodeIndex],
+        _marks: &mut [u64],
+    ) -> bool {
+        false
+    }
+
     /// What the filter sees of the pods on nodes. Preemption tries nodes without some of their pods, and need not do more
     /// than is seen.
     fn pods_seen(&self) -> PodsSeen {
@@ -197,7 +210,7 @@ pub enum PreScoreOutcome {
 /// Prepares scoring over the feasible nodes.
 pub trait PreScore: Plugin {
     /// Prepares what the score needs.
-    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, feasible: &[NodeIndex]) -> PreScoreOutcome;
+    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, feasible: &Feasible<'_>) -> PreScoreOutcome;
 }
 
 /// How raw scores become 0..=100.
@@ -253,6 +266,22 @@ pub trait Score: Plugin {
     /// Whether every node gets the same score in 0..=100 in the end, whichever are feasible: then nobody need be asked. Called
     /// after the pre-scores.
     fn is_uniform(&self, _cycle: CycleContext<'_>, _state: &CycleState) -> bool {
+        false
+    }
+
+    /// Whether it can tell nodes apart by marks, and what these follow from; asked after the pre-scores.
+    ///
+    /// Feasible nodes with the same mark get the same score in the end, and [`score`](Score::score) and
+    /// [`normalize_scores`](Score::normalize_scores) come to that score also when they are shown one feasible node of each mark
+    /// instead of all of them. The mark of a node follows from the pod's spec but for its volumes and claims, from the node's row,
+    /// the pods there among it, and from the basis: as long as this is equal, nodes that have not changed
+    /// ([`Columns::changed_since`]) keep their marks. Scores need not stay as they are.
+    fn mark_basis(&self, _cycle: CycleContext<'_>, _state: &CycleState) -> Option<MarkBasis> {
+        None
+    }
+
+    /// Writes the marks of these nodes, feasible or not; false when it cannot after all.
+    fn mark(&self, _cycle: CycleContext<'_>, _state: &CycleState, _nodes: &[NodeIndex], _marks: &mut [u64]) -> bool {
         false
     }
 

@@ -12,8 +12,10 @@ mod effect;
 mod extender;
 mod extension;
 mod extension_point;
+mod feasible;
 mod guard;
 mod last_answer;
+mod marks;
 mod object_change;
 mod per_node;
 mod post_filter;
@@ -45,8 +47,10 @@ pub use extension::{
     Restriction, Score,
 };
 pub use extension_point::ExtensionPoint;
+pub use feasible::Feasible;
 pub use guard::guarded;
 pub use last_answer::LastAnswer;
+pub use marks::{MarkBasis, joint_mark};
 pub use object_change::ObjectChange;
 pub use per_node::{PerNodeFilter, PerNodeRejection, PerNodeScore};
 pub use post_filter::{Nomination, PostFilter, PostFilterOutcome, Rejections};

@@ -45,7 +45,7 @@ pub use label_columns::{LabelColumn, ValueId};
 pub use node_classes::NodeClass;
 pub use node_set::{Iter, NodeIndex, NodeSet};
 pub use pod_queries::{PodCounts, QueryId};
-pub use pod_terms::MatchingTerm;
+pub use pod_terms::{MatchingTerm, TermId};
 pub use resource_columns::ScalarColumn;
 pub use sparse_column::Figures;
 pub use storage::{BySize, MigratedTopology, Reach, Room, Storage, TopologyId};

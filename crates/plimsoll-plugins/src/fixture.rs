@@ -1,11 +1,12 @@
 //! A small cluster for tests: nodes and pods written as JSON, one plugin run over it.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use plimsoll_config::{FeatureGates, PluginArgs, ProfileExtras};
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, PreFilterOutcome, PreScoreOutcome, Resolvability, Status,
-    Verdicts,
+    Construction, CycleContext, CycleState, Extensions, Feasible, PreFilterOutcome, PreScoreOutcome, Resolvability,
+    Status, Verdicts,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Footprint, Moment, Node, Pod, decode_node, decode_pod};
@@ -247,7 +248,8 @@ impl Cluster {
         let feasible: Vec<NodeIndex> = self.columns.nodes().iter().collect();
         let mut state = CycleState::new();
         if let Some(pre_score) = &plugin.pre_score {
-            match pre_score.pre_score(cycle, &mut state, &feasible) {
+            let list = OnceLock::new();
+            match pre_score.pre_score(cycle, &mut state, &Feasible::new(self.columns.nodes(), &list)) {
                 PreScoreOutcome::Continue => {}
                 PreScoreOutcome::Skip => return None,
                 PreScoreOutcome::Error(error) => panic!("{error}"),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_framework::{CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Plugin, Score};
+use plimsoll_framework::{CycleContext, CycleState, Extensions, MAX_NODE_SCORE, MarkBasis, Plugin, Score};
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::{Pod, VolumeKind, normalised_image_name};
 use smallvec::SmallVec;
@@ -16,6 +16,9 @@ pub const NAME: &str = "ImageLocality";
 const MIB: i64 = 1024 * 1024;
 const MIN_THRESHOLD: i64 = 23 * MIB;
 const MAX_CONTAINER_THRESHOLD: i64 = 1000 * MIB;
+
+/// A mark has a bit for each image.
+const MOST_MARKED: usize = 64;
 
 /// Prefers nodes that hold the pod's images.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +68,28 @@ impl Score for ImageLocality {
 
     fn is_uniform(&self, cycle: CycleContext<'_>, _: &CycleState) -> bool {
         image_uses(cycle.pod, cycle.columns).is_empty()
+    }
+
+    /// Nodes are told apart by which of the pod's images they have. Those of volumes are not among what pods of one kind share.
+    fn mark_basis(&self, cycle: CycleContext<'_>, _: &CycleState) -> Option<MarkBasis> {
+        let spec = &cycle.pod.spec;
+        let images = spec.init_containers.len() + spec.containers.len();
+        let in_volumes = |volume: &VolumeKind| matches!(volume, VolumeKind::Image { .. });
+        let can_be_marked = images <= MOST_MARKED && !spec.volumes.iter().any(in_volumes);
+        can_be_marked.then(MarkBasis::default)
+    }
+
+    fn mark(&self, cycle: CycleContext<'_>, _: &CycleState, nodes: &[NodeIndex], marks: &mut [u64]) -> bool {
+        let spec = &cycle.pod.spec;
+        for (bit, container) in spec.init_containers.iter().chain(&spec.containers).enumerate() {
+            let Some(column) = cycle.columns.image(&normalised_image_name(&container.image)) else {
+                continue;
+            };
+            for (node, mark) in nodes.iter().zip(marks.iter_mut()) {
+                *mark |= u64::from(column.nodes.contains(*node)) << bit;
+            }
+        }
+        true
     }
 }
 

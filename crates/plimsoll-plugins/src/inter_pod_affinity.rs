@@ -22,8 +22,10 @@ mod lacking;
 mod queueing_hint;
 mod rules;
 mod scoring;
+mod sorting;
 
 use rules::{Rule, Rules};
+use sorting::Sorting;
 
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "InterPodAffinity";
@@ -122,6 +124,17 @@ impl Filter for InterPodAffinity {
         }
         pass.reject_set(&forbidden(cycle), ReasonCode(2), Resolvability::Resolvable);
         Ok(())
+    }
+
+    fn sort_out(&self, cycle: CycleContext<'_>, state: &CycleState, nodes: &[NodeIndex], marks: &mut [u64]) -> bool {
+        let Some(rules) = state.get::<Rules>() else {
+            return false;
+        };
+        let sorting = Sorting::by(rules, cycle.columns);
+        for (node, mark) in nodes.iter().zip(marks) {
+            *mark = sorting.mark(*node);
+        }
+        !sorting.is_of_no_use()
     }
 
     fn reasons(&self, _: CycleContext<'_>, _: &CycleState, code: ReasonCode) -> SmallVec<[Cow<'static, str>; 1]> {

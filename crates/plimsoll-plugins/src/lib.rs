@@ -9,6 +9,7 @@ pub mod default_preemption;
 pub mod image_locality;
 pub mod inter_pod_affinity;
 pub mod legacy_resource_scores;
+mod marked_by_score;
 pub mod node_affinity;
 pub mod node_declared_features;
 pub mod node_label;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use plimsoll_config::{NodeAffinityArgs, PluginArgs};
 use plimsoll_framework::{
     Action, ClusterEvent, Code, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
-    Extensions, Filter, FilterPass, Normalize, Plugin, PodsSeen, PreFilter, PreFilterOutcome, PreScore,
-    PreScoreOutcome, QueueingHint, ReasonCode, Resolvability, Restriction, Score, Status,
+    Extensions, Feasible, Filter, FilterPass, MarkBasis, Normalize, Plugin, PodsSeen, PreFilter, PreFilterOutcome,
+    PreScore, PreScoreOutcome, QueueingHint, ReasonCode, Resolvability, Restriction, Score, Status,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{
@@ -18,6 +18,7 @@ use plimsoll_model::{
 };
 use smallvec::{SmallVec, smallvec};
 
+use crate::marked_by_score::marked_by_score;
 use crate::validated::validated;
 
 mod lacking;
@@ -205,7 +206,7 @@ impl EnqueueExtensions for NodeAffinity {
 }
 
 impl PreScore for NodeAffinity {
-    fn pre_score(&self, cycle: CycleContext<'_>, _: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, cycle: CycleContext<'_>, _: &mut CycleState, _: &Feasible<'_>) -> PreScoreOutcome {
         if self.added.preferred.is_empty() && preferred_terms(cycle.pod).is_empty() {
             PreScoreOutcome::Skip
         } else {
@@ -236,6 +237,14 @@ impl Score for NodeAffinity {
             }
         }
         Ok(())
+    }
+
+    fn mark_basis(&self, _: CycleContext<'_>, _: &CycleState) -> Option<MarkBasis> {
+        Some(MarkBasis::default())
+    }
+
+    fn mark(&self, cycle: CycleContext<'_>, state: &CycleState, nodes: &[NodeIndex], marks: &mut [u64]) -> bool {
+        marked_by_score(self, cycle, state, nodes, marks)
     }
 
     fn normalize(&self) -> Normalize {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use plimsoll_config::{NodeResourcesBalancedAllocationArgs, PluginArgs};
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Plugin, PreScore, PreScoreOutcome, Score,
+    Construction, CycleContext, CycleState, Extensions, Feasible, MAX_NODE_SCORE, Plugin, PreScore, PreScoreOutcome,
+    Score,
 };
 use plimsoll_model::columns::NodeIndex;
 use plimsoll_model::{Amounts, Pod, RequestOptions, pod_requests};
@@ -60,7 +61,7 @@ impl Plugin for NodeResourcesBalancedAllocation {
 
 impl PreScore for NodeResourcesBalancedAllocation {
     /// Skips pods that ask for nothing: their balance is the same everywhere, and they would crowd on one node.
-    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, _: &Feasible<'_>) -> PreScoreOutcome {
         let request = request(cycle.pod);
         if self.asks_for_nothing(&request) {
             return PreScoreOutcome::Skip;

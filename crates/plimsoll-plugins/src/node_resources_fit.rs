@@ -11,7 +11,7 @@ use std::sync::Arc;
 use compact_str::CompactString;
 use plimsoll_config::{Gate, NodeResourcesFitArgs, PluginArgs};
 use plimsoll_framework::{
-    Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PodsSeen, PreFilter,
+    Construction, CycleContext, CycleState, Extensions, Feasible, Filter, FilterPass, Plugin, PodsSeen, PreFilter,
     PreFilterOutcome, PreScore, PreScoreOutcome, ReasonCode, Resolvability, Score,
 };
 use plimsoll_model::columns::{Columns, Figures, NodeIndex};
@@ -317,7 +317,7 @@ pub(crate) fn scored_request(pod: &Pod) -> Amounts {
 }
 
 impl PreScore for NodeResourcesFit {
-    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, _: &Feasible<'_>) -> PreScoreOutcome {
         state.insert(ScoredRequest(scored_request(cycle.pod)));
         PreScoreOutcome::Continue
     }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use plimsoll_config::{DefaultingType, Gate, PluginArgs, PodTopologySpreadArgs};
 use plimsoll_framework::{
-    Code, Construction, CycleContext, CycleState, Extensions, Filter, FilterPass, Plugin, PreFilter, PreFilterOutcome,
-    PreScore, PreScoreOutcome, Prepare, ReasonCode, Score, Status,
+    Code, Construction, CycleContext, CycleState, Extensions, Feasible, Filter, FilterPass, MarkBasis, Plugin,
+    PreFilter, PreFilterOutcome, PreScore, PreScoreOutcome, Prepare, ReasonCode, Score, Status,
 };
 use plimsoll_model::columns::{Columns, NodeIndex};
 use plimsoll_model::{Pod, TopologySpreadConstraint, WhenUnsatisfiable};
@@ -174,6 +174,12 @@ impl Filter for PodTopologySpread {
         reason.map(|reason| Cow::Borrowed(*reason)).into_iter().collect()
     }
 
+    fn sort_out(&self, cycle: CycleContext<'_>, state: &CycleState, nodes: &[NodeIndex], marks: &mut [u64]) -> bool {
+        state
+            .get::<Hard>()
+            .is_some_and(|hard| hard.sort_out(cycle.columns, nodes, marks))
+    }
+
     fn lacking(&self, cycle: CycleContext<'_>, state: &CycleState, node: NodeIndex) -> Vec<String> {
         let hard = state.get::<Hard>();
         hard.map_or_else(Vec::new, |hard| hard.lacking(cycle.columns, node))
@@ -181,7 +187,7 @@ impl Filter for PodTopologySpread {
 }
 
 impl PreScore for PodTopologySpread {
-    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, feasible: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, cycle: CycleContext<'_>, state: &mut CycleState, feasible: &Feasible<'_>) -> PreScoreOutcome {
         let pod = cycle.pod;
         let constraints = match self.constraints(pod, cycle.columns, WhenUnsatisfiable::ScheduleAnyway) {
             Ok(constraints) => constraints,
@@ -211,6 +217,16 @@ impl Score for PodTopologySpread {
     ) -> Result<(), String> {
         soft(state)?.score(cycle.columns, feasible, scores);
         Ok(())
+    }
+
+    fn mark_basis(&self, _: CycleContext<'_>, state: &CycleState) -> Option<MarkBasis> {
+        state.get::<Soft>().map(Soft::mark_basis)
+    }
+
+    fn mark(&self, cycle: CycleContext<'_>, state: &CycleState, nodes: &[NodeIndex], marks: &mut [u64]) -> bool {
+        state
+            .get::<Soft>()
+            .is_some_and(|soft| soft.mark(cycle.columns, nodes, marks))
     }
 
     fn normalize_scores(

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_framework::{
-    CycleContext, CycleState, Extensions, MAX_NODE_SCORE, Plugin, PreScore, PreScoreOutcome, Prepare, Score,
+    CycleContext, CycleState, Extensions, Feasible, MAX_NODE_SCORE, Plugin, PreScore, PreScoreOutcome, Prepare, Score,
 };
 use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex};
 use plimsoll_model::{Pod, PodQuery};
@@ -86,7 +86,7 @@ impl Prepare for SelectorSpread {
 
 impl PreScore for SelectorSpread {
     /// Pods with constraints of their own are spread by those.
-    fn pre_score(&self, cycle: CycleContext<'_>, _: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, cycle: CycleContext<'_>, _: &mut CycleState, _: &Feasible<'_>) -> PreScoreOutcome {
         if cycle.pod.spec.topology_spread_constraints.is_empty() {
             PreScoreOutcome::Continue
         } else {

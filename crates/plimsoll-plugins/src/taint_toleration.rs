@@ -8,12 +8,14 @@ use std::sync::Arc;
 use plimsoll_config::Gate;
 use plimsoll_framework::{
     Action, ClusterEvent, Construction, CycleContext, CycleState, EnqueueExtensions, EventObjects, EventResource,
-    Extensions, Filter, FilterPass, Normalize, ObjectChange, Plugin, PodsSeen, PreScore, PreScoreOutcome, QueueingHint,
-    ReasonCode, Resolvability, Score,
+    Extensions, Feasible, Filter, FilterPass, MarkBasis, Normalize, ObjectChange, Plugin, PodsSeen, PreScore,
+    PreScoreOutcome, QueueingHint, ReasonCode, Resolvability, Score,
 };
 use plimsoll_model::columns::{NodeClass, NodeIndex};
 use plimsoll_model::{Effect, Node, Pod, Taint, Toleration};
 use smallvec::{SmallVec, smallvec};
+
+use crate::marked_by_score::marked_by_score;
 
 /// Name in profiles, metrics and messages.
 pub const NAME: &str = "TaintToleration";
@@ -143,7 +145,7 @@ impl EnqueueExtensions for TaintToleration {
 
 impl PreScore for TaintToleration {
     /// Never skips: nodes without untolerated taints get the highest score, and it counts.
-    fn pre_score(&self, _: CycleContext<'_>, state: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, _: CycleContext<'_>, state: &mut CycleState, _: &Feasible<'_>) -> PreScoreOutcome {
         state.insert(PreScored);
         PreScoreOutcome::Continue
     }
@@ -179,6 +181,14 @@ impl Score for TaintToleration {
 
     fn is_uniform(&self, cycle: CycleContext<'_>, state: &CycleState) -> bool {
         state.get::<PreScored>().is_some() && self.untolerated_soft_taints(cycle).is_empty()
+    }
+
+    fn mark_basis(&self, _: CycleContext<'_>, _: &CycleState) -> Option<MarkBasis> {
+        Some(MarkBasis::default())
+    }
+
+    fn mark(&self, cycle: CycleContext<'_>, state: &CycleState, nodes: &[NodeIndex], marks: &mut [u64]) -> bool {
+        marked_by_score(self, cycle, state, nodes, marks)
     }
 
     fn normalize(&self) -> Normalize {

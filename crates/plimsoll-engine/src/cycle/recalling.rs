@@ -8,7 +8,7 @@ use plimsoll_model::Moment;
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use smallvec::SmallVec;
 
-use super::scoring::Buffers;
+use super::scoring::{Buffers, Sums};
 use super::{Cycle, Scope};
 use crate::recall::Known;
 
@@ -20,7 +20,7 @@ impl Cycle {
             && let Some(mut known) = self.known.take()
             && self.judge_changed(&mut known, columns, now)
         {
-            self.verdicts.copy_from(&known.verdicts);
+            self.verdicts.follow(&known.verdicts);
             for (node, verdict) in &self.contested {
                 self.verdicts.overrule(*node, *verdict);
             }
@@ -44,11 +44,9 @@ impl Cycle {
             columns,
             now,
         };
-        let list = known.take_feasible();
         let changed = known.changed_rows(columns);
         let mut nodes = changed.clone();
         nodes.intersect_with(columns.nodes());
-        let feasible_before = feasible_among(known, &changed);
         for node in &changed {
             if let Some(rejected) = known
                 .verdicts
@@ -75,9 +73,6 @@ impl Cycle {
             reached -= rejected;
         }
         known.verdicts.close(&judged);
-        if feasible_among(known, &changed) == feasible_before {
-            known.keep_feasible(list);
-        }
         true
     }
 
@@ -135,11 +130,17 @@ impl Cycle {
             .into_iter()
             .filter(|number| !self.is_uniform(*number, context))
             .collect();
-        self.scoring.by_row = over_nodes.is_empty() && self.verdicts.feasible() == known.verdicts.feasible();
-        if self.scoring.by_row {
+        if over_nodes.is_empty() && self.verdicts.feasible() == known.verdicts.feasible() {
+            self.scoring.sums = Sums::Rows;
             return true;
         }
-        let Buffers { nodes, totals, .. } = &mut self.scoring;
+        if let Some(sums) = self.score_groups(by_row, &over_nodes, known, context) {
+            self.scoring.sums = sums;
+            return true;
+        }
+        let feasible = self.verdicts.feasible();
+        let Buffers { list, totals, .. } = &mut self.scoring;
+        let nodes = list.get_or_init(|| feasible.iter().collect());
         totals.clear();
         totals.extend(nodes.iter().map(|node| known.scores.of(*node)));
         over_nodes.into_iter().all(|number| {
@@ -193,8 +194,8 @@ impl Cycle {
     }
 
     /// The plugin knows the scores of all feasible nodes, and has made them 0..=100.
-    fn tell_score(&self, number: usize, begun: Option<Moment>) {
-        let nodes = self.scoring.nodes.len();
+    pub(super) fn tell_score(&self, number: usize, begun: Option<Moment>) {
+        let nodes = self.scoring.count;
         let name = self.plan.profile.score[number].plugin.name();
         self.timing.count_score(number, nodes);
         self.timing
@@ -237,7 +238,7 @@ impl Cycle {
             columns,
             now,
         };
-        let nodes = &self.scoring.nodes;
+        let nodes: &Vec<NodeIndex> = &self.verdicts.feasible().iter().collect();
         let mut sums = vec![0; nodes.len()];
         for (number, weighted) in self.plan.profile.score.iter().enumerate() {
             let plugin = &weighted.plugin;
@@ -272,7 +273,7 @@ fn reaches(verdict: Verdict, number: usize) -> bool {
     verdict.filter().is_none_or(|filter| usize::from(filter) >= number)
 }
 
-fn feasible_among(known: &Known, nodes: &NodeSet) -> NodeSet {
+pub(super) fn feasible_among(known: &Known, nodes: &NodeSet) -> NodeSet {
     let mut feasible = known.verdicts.feasible().clone();
     feasible.intersect_with(nodes);
     feasible

@@ -1,7 +1,7 @@
-use std::sync::Arc;
+use std::sync::OnceLock;
 
 use plimsoll_framework::{
-    Code, CycleContext, CycleState, ExtensionPoint, MAX_NODE_SCORE, PreScoreOutcome, Profile, WeightedScore,
+    Code, CycleContext, CycleState, ExtensionPoint, Feasible, MAX_NODE_SCORE, PreScoreOutcome, Profile, WeightedScore,
 };
 use plimsoll_model::Moment;
 use plimsoll_model::columns::{Columns, NodeIndex};
@@ -10,18 +10,32 @@ use rand_core::RngCore;
 
 use super::Cycle;
 use crate::PluginScores;
-use crate::recall::Known;
+use crate::score_groups::{ScoreGroups, Winners};
 use crate::timeline::Timing;
 
 /// Score columns over the feasible nodes, kept between cycles.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    pub(super) nodes: Arc<Vec<NodeIndex>>,
+    /// The feasible nodes, once somebody has asked for a list.
+    pub(super) list: OnceLock<Vec<NodeIndex>>,
+    /// How many there are.
+    pub(super) count: usize,
     scores: Vec<i64>,
     pub(super) totals: Vec<i64>,
     pub(super) skip: Vec<bool>,
-    /// There are no totals: the sums by row are all.
-    pub(super) by_row: bool,
+    pub(super) sums: Sums,
+}
+
+/// Where the sums of the scores are.
+#[derive(Debug, Default)]
+pub(super) enum Sums {
+    /// One of each feasible node.
+    #[default]
+    Totals,
+    /// The sums by row are all.
+    Rows,
+    /// They and what nodes get with their groups; these have the best nodes.
+    Groups(ScoreGroups, Winners),
 }
 
 /// Hears each score column, for those who want to know more than the sums.
@@ -66,8 +80,9 @@ impl Buffers {
         log: &mut impl ScoreLog,
     ) -> Result<(), String> {
         let Self {
-            nodes, scores, totals, ..
+            list, scores, totals, ..
         } = self;
+        let nodes = list.get().map_or(&[][..], Vec::as_slice);
         let weighted = &profile.score[number];
         let plugin = &weighted.plugin;
         scores.clear();
@@ -105,7 +120,7 @@ impl Buffers {
 
     /// The sum of a node's scores, if it was scored.
     pub(super) fn total_of(&mut self, node: NodeIndex) -> Option<&mut i64> {
-        let at = self.nodes.binary_search(&node).ok()?;
+        let at = self.list.get()?.binary_search(&node).ok()?;
         self.totals.get_mut(at)
     }
 }
@@ -114,7 +129,9 @@ impl Cycle {
     /// Scores the feasible nodes.
     pub(crate) fn rate(&mut self, columns: &Columns, now: Moment, log: &mut impl ScoreLog) -> Result<(), String> {
         let mut known = self.known.take();
-        self.list_feasible(known.as_mut());
+        self.scoring.list = OnceLock::new();
+        self.scoring.count = self.verdicts.feasible().len();
+        self.scoring.sums = Sums::Totals;
         // As in kube-scheduler, nothing is prepared for scores that nobody gives.
         if !self.plan.profile.score.is_empty() || !self.plan.profile.extenders.is_empty() {
             let begun = self.timing.now();
@@ -136,30 +153,14 @@ impl Cycle {
         scored
     }
 
-    fn list_feasible(&mut self, known: Option<&mut Known>) {
-        let feasible = self.verdicts.feasible();
-        match known {
-            Some(known) if known.verdicts.feasible() == feasible => self.scoring.nodes = Arc::clone(known.feasible()),
-            _ => {
-                let nodes = &mut self.scoring.nodes;
-                match Arc::get_mut(nodes) {
-                    Some(nodes) => {
-                        nodes.clear();
-                        nodes.extend(feasible);
-                    }
-                    None => *nodes = Arc::new(feasible.iter().collect()),
-                }
-            }
-        }
-    }
-
     fn pre_score(&mut self, columns: &Columns, now: Moment) -> Result<(), String> {
         let context = CycleContext {
             pod: &self.pod,
             columns,
             now,
         };
-        let Buffers { nodes, skip, .. } = &mut self.scoring;
+        let Buffers { list, skip, .. } = &mut self.scoring;
+        let nodes = &Feasible::new(self.verdicts.feasible(), list);
         skip.clear();
         skip.resize(self.plan.profile.score.len(), false);
         let plugins = self.plan.profile.pre_score.iter().zip(&self.plan.score_of);
@@ -173,7 +174,7 @@ impl Cycle {
                 PreScoreOutcome::Error(_) => Code::Error,
             };
             self.timing
-                .plugin_ended(begun, plugin.name(), ExtensionPoint::PreScore, code, nodes.len());
+                .plugin_ended(begun, plugin.name(), ExtensionPoint::PreScore, code, nodes.count());
             match (outcome, score) {
                 (PreScoreOutcome::Error(error), _) => {
                     return Err(format!("running PreScore plugin {:?}: {error}", plugin.name()));
@@ -191,10 +192,12 @@ impl Cycle {
             columns,
             now,
         };
+        let feasible = self.verdicts.feasible();
         let buffers = &mut self.scoring;
-        buffers.by_row = false;
+        buffers.sums = Sums::Totals;
+        buffers.list.get_or_init(|| feasible.iter().collect());
         buffers.totals.clear();
-        buffers.totals.resize(buffers.nodes.len(), 0);
+        buffers.totals.resize(buffers.count, 0);
         let profile = &self.plan.profile;
         for number in 0..profile.score.len() {
             if !buffers.skip.get(number).copied().unwrap_or(false) {
@@ -207,12 +210,22 @@ impl Cycle {
     /// Chooses among the best of the nodes scored; `None` when there are none. Each of the best has the same chance, up to one
     /// part in 2^64 per node.
     pub(crate) fn choose(&self, ties: &mut ChaCha8Rng) -> Option<NodeIndex> {
-        if self.scoring.by_row {
-            let scores = &self.known.as_ref()?.scores;
-            let count = scores.count_of_best();
-            return scores.nth_of_best(if count > 1 { draw(ties, count) } else { 0 });
+        match &self.scoring.sums {
+            Sums::Totals => {}
+            Sums::Rows => {
+                let scores = &self.known.as_ref()?.scores;
+                let count = scores.count_of_best();
+                return scores.nth_of_best(if count > 1 { draw(ties, count) } else { 0 });
+            }
+            Sums::Groups(groups, winners) => {
+                let sums = self.known.as_ref()?.scores.sums();
+                let count = winners.count;
+                let pick = if count > 1 { draw(ties, count) } else { 0 };
+                return groups.nth_of_best(winners, pick, self.verdicts.feasible(), sums);
+            }
         }
-        let Buffers { nodes, totals, .. } = &self.scoring;
+        let Buffers { list, totals, .. } = &self.scoring;
+        let nodes = list.get()?;
         let best = totals.iter().max()?;
         let count = totals.iter().filter(|total| *total == best).count();
         let pick = if count > 1 { draw(ties, count) } else { 0 };

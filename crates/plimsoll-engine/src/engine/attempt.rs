@@ -269,6 +269,7 @@ impl Engine {
     }
 
     fn keep_kind(&mut self, cycle: &mut Cycle) {
+        cycle.let_go_of_kind();
         if let Some(known) = cycle.known.take().filter(|_| self.plans.contains(&cycle.plan)) {
             self.recall.put(known);
         }

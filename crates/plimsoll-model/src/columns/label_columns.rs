@@ -1,6 +1,7 @@
 use std::num::NonZeroU32;
 
 use compact_str::CompactString;
+use smallvec::SmallVec;
 
 use super::{DomainCounts, Map, NodeIndex, NodeSet};
 use crate::Labels;
@@ -40,12 +41,16 @@ struct KeyColumn {
     by_text: Map<CompactString, ValueId>,
     free: Vec<ValueId>,
     has_many_values: bool,
+    /// Of all values together.
+    node_count: usize,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Value {
     text: CompactString,
     node_count: usize,
+    /// The numbers of its rows, combined by exclusive or: of a single one the number itself.
+    rows: u32,
     /// Empty if there are many values.
     nodes: NodeSet,
 }
@@ -94,10 +99,12 @@ impl KeyColumn {
     fn set(&mut self, row: NodeIndex, value: &str) {
         let id = self.id_of(value);
         self.values[id.slot()].node_count += 1;
+        self.values[id.slot()].rows ^= row.as_u32();
         if !self.has_many_values {
             self.values[id.slot()].nodes.insert(row);
         }
         self.nodes.insert(row);
+        self.node_count += 1;
         if row.as_usize() >= self.ids.len() {
             self.ids.resize(row.as_usize() + 1, None);
         }
@@ -109,8 +116,10 @@ impl KeyColumn {
             return;
         };
         self.nodes.remove(row);
+        self.node_count -= 1;
         let value = &mut self.values[id.slot()];
         value.node_count -= 1;
+        value.rows ^= row.as_u32();
         value.nodes.remove(row);
         if value.node_count == 0 {
             self.by_text.remove(&value.text);
@@ -198,6 +207,29 @@ impl<'a> LabelColumn<'a> {
         self.column.values.get(id.slot()).map_or(0, |value| value.node_count)
     }
 
+    /// Whether each value has a single node, as host names should: then a node is a domain of its own.
+    pub fn tells_all_apart(self) -> bool {
+        self.column.has_many_values && self.column.by_text.len() == self.column.node_count
+    }
+
+    /// Whether there are so few values that their nodes are known as sets.
+    pub fn has_few_values(self) -> bool {
+        !self.column.has_many_values
+    }
+
+    /// Which values some of these nodes have, by slot.
+    pub fn slots_among(self, nodes: &NodeSet) -> Vec<bool> {
+        if self.has_few_values() {
+            let values = self.column.values.iter();
+            return values.map(|value| value.nodes.intersects(nodes)).collect();
+        }
+        let mut among = vec![false; self.slots()];
+        for value in nodes.iter().filter_map(|node| self.value(node)) {
+            among[value.slot()] = true;
+        }
+        among
+    }
+
     /// The nodes that have this value.
     pub fn nodes_with(self, id: ValueId) -> NodeSet {
         if self.column.has_many_values {
@@ -244,6 +276,10 @@ impl<'a> LabelColumn<'a> {
 
     /// The nodes in domains where any of the counts has pods. The counts must be by this label.
     pub fn nodes_in_domains<'d>(self, counts: impl IntoIterator<Item = DomainCounts<'d>>) -> NodeSet {
+        let counts: SmallVec<[DomainCounts<'d>; 2]> = counts.into_iter().collect();
+        if let Some(nodes) = self.single_nodes_in(&counts) {
+            return nodes;
+        }
         let mut table = vec![false; self.slots()];
         for (value, _) in counts.into_iter().flat_map(DomainCounts::iter) {
             if let Some(cell) = table.get_mut(value.slot()) {
@@ -251,6 +287,24 @@ impl<'a> LabelColumn<'a> {
             }
         }
         self.nodes_in_table(&table)
+    }
+
+    /// The same where there are many values, but of those with pods each has a single node.
+    fn single_nodes_in(self, counts: &[DomainCounts<'_>]) -> Option<NodeSet> {
+        if self.has_few_values() {
+            return None;
+        }
+        let mut nodes = NodeSet::new();
+        for (value, _) in counts.iter().flat_map(|counts| counts.iter()) {
+            match self.column.values.get(value.slot()) {
+                Some(value) if value.node_count == 1 => {
+                    nodes.insert(NodeIndex::new(value.rows));
+                }
+                Some(value) if value.node_count > 1 => return None,
+                _ => {}
+            }
+        }
+        Some(nodes)
     }
 
     fn nodes_in_table(self, table: &[bool]) -> NodeSet {

@@ -9,7 +9,7 @@ use super::label_columns::LabelColumns;
 use super::numbered::Numbered;
 use super::pod_queries::PodQueries;
 use super::pod_terms::PodTerms;
-use super::{Columns, Map, MatchingTerm, NodeIndex, NodeSet, PodCounts, QueryId};
+use super::{Columns, DomainCounts, Map, MatchingTerm, NodeIndex, NodeSet, PodCounts, QueryId, TermId};
 use crate::{KnownClass, Labels, Namespace, Pod, PodQuery};
 
 /// Which pods there are on which nodes, by class; what kept queries count of them; and the terms that they have.
@@ -23,6 +23,7 @@ pub(super) struct PodColumns {
     queries: PodQueries,
     terms: PodTerms,
     namespaces: Map<CompactString, Labels>,
+    namespaces_changed: u64,
 }
 
 /// The pods of one class.
@@ -166,6 +167,7 @@ impl PodColumns {
         if self.namespaces.get(namespace) == labels {
             return false;
         }
+        self.namespaces_changed += 1;
         match labels {
             Some(labels) => self.namespaces.insert(namespace.into(), labels.clone()),
             None => self.namespaces.remove(namespace),
@@ -313,6 +315,16 @@ impl Columns {
         Some(PodCounts::new(kept, &self.nodes))
     }
 
+    /// The count of the pods that match, if it is kept.
+    pub fn id_of(&self, query: &PodQuery) -> Option<QueryId> {
+        self.pods.queries.id_of(query)
+    }
+
+    /// Rises whenever the labels of some namespace change, so that selectors of namespaces may mean other pods.
+    pub fn namespaces_changed(&self) -> u64 {
+        self.pods.namespaces_changed
+    }
+
     /// The pods of a count, if it is still kept.
     pub fn count(&self, id: QueryId) -> Option<PodCounts<'_>> {
         let kept = self.pods.queries.by_id(id)?;
@@ -325,6 +337,11 @@ impl Columns {
         let namespace = pod.name.namespace.as_str();
         let namespace_labels = self.pods.namespace_labels(namespace);
         self.pods.terms.matching(namespace, namespace_labels, &pod.labels)
+    }
+
+    /// The pods that have a term, by the values of its label on their nodes; none once the last of them has gone.
+    pub fn owners_of(&self, term: TermId) -> Option<DomainCounts<'_>> {
+        self.pods.terms.owners(term)
     }
 
     /// Adds or updates a namespace.

@@ -26,6 +26,13 @@ pub struct QueryId {
     born: u64,
 }
 
+impl QueryId {
+    /// Numbers that no other count ever has.
+    pub fn numbers(self) -> [u64; 2] {
+        [self.number.into(), self.born]
+    }
+}
+
 /// The counts that are kept.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PodQueries {
@@ -115,6 +122,10 @@ impl PodQueries {
     pub(super) fn id(&self, number: u32) -> QueryId {
         let born = self.kept.get(number).map_or(0, |(_, kept)| kept.born);
         QueryId { number, born }
+    }
+
+    pub(super) fn id_of(&self, query: &PodQuery) -> Option<QueryId> {
+        self.kept.find(query).map(|number| self.id(number))
     }
 
     pub(super) fn by_id(&self, id: QueryId) -> Option<&Kept> {

@@ -10,6 +10,8 @@ use crate::{Labels, PodTerm, TermKind};
 pub(super) struct PodTerms {
     terms: Numbered<PodTerm, Owners>,
     index: MatchIndex,
+    /// How many there have been.
+    begun: u64,
 }
 
 /// The pods that have one term; a pod that has it twice counts twice.
@@ -19,11 +21,29 @@ pub(super) struct Owners {
     by_node: Counts,
     by_domain: Counts,
     anchors: Anchors,
+    born: u64,
+}
+
+/// A term that pods on nodes have. It is good until the last of them goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TermId {
+    number: u32,
+    /// Tells it from those that had the number before.
+    born: u64,
+}
+
+impl TermId {
+    /// Numbers that no other term ever has.
+    pub fn numbers(self) -> [u64; 2] {
+        [self.number.into(), self.born]
+    }
 }
 
 /// A term of pods on nodes that matches some pod.
 #[derive(Debug, Clone, Copy)]
 pub struct MatchingTerm<'a> {
+    /// Which it is.
+    pub id: TermId,
     /// What the term means to the pod.
     pub kind: TermKind,
     /// Nodes with the same value of this label are near each other.
@@ -48,10 +68,12 @@ impl PodTerms {
     }
 
     fn begin(&mut self, term: &PodTerm) -> u32 {
+        self.begun += 1;
         let number = self.terms.insert(term.clone(), Owners::default());
         let anchors = self.index.insert(number, &term.pattern);
         if let Some(owners) = self.terms.value_mut(number) {
             owners.anchors = anchors;
+            owners.born = self.begun;
         }
         number
     }
@@ -112,6 +134,12 @@ impl PodTerms {
         }
     }
 
+    /// The pods that have a term, by the values of its label.
+    pub(super) fn owners(&self, id: TermId) -> Option<DomainCounts<'_>> {
+        let (_, owners) = self.terms.get(id.number)?;
+        (owners.born == id.born).then(|| DomainCounts::new(&owners.by_domain))
+    }
+
     /// The terms that mean pods in this namespace with these labels.
     pub(super) fn matching<'a>(
         &'a self,
@@ -120,9 +148,15 @@ impl PodTerms {
         labels: &'a Labels,
     ) -> impl Iterator<Item = MatchingTerm<'a>> {
         let candidates = self.index.candidates(namespace, labels);
-        let terms = candidates.into_iter().filter_map(|number| self.terms.get(number));
-        let matching = terms.filter(move |(term, _)| term.pattern.holds_for(namespace, namespace_labels, labels));
-        matching.map(|(term, owners)| MatchingTerm {
+        let terms = candidates
+            .into_iter()
+            .filter_map(|number| Some((number, self.terms.get(number)?)));
+        let matching = terms.filter(move |(_, (term, _))| term.pattern.holds_for(namespace, namespace_labels, labels));
+        matching.map(|(number, (term, owners))| MatchingTerm {
+            id: TermId {
+                number,
+                born: owners.born,
+            },
             kind: term.kind,
             topology_key: &term.topology_key,
             owners: DomainCounts::new(&owners.by_domain),

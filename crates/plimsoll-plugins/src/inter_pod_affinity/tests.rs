@@ -1,5 +1,7 @@
+use std::sync::OnceLock;
+
 use plimsoll_config::{InterPodAffinityArgs, PluginArgs};
-use plimsoll_framework::{CycleState, Extensions, PreScoreOutcome};
+use plimsoll_framework::{CycleState, Extensions, Feasible, PreScoreOutcome};
 use plimsoll_model::{Footprint, Moment, Namespace, ResourceVersion, Uid, decode_pod};
 use serde_json::{Value, json};
 
@@ -390,7 +392,11 @@ fn terms_of_a_newcomer_that_cannot_be_parsed_stop_it() {
         };
         assert_eq!(status.code, Code::UnschedulableAndUnresolvable);
         assert_eq!(status.message(), format!("parsing pod: {fault}"));
-        let outcome = plugin.pre_score.unwrap().pre_score(cycle, &mut state, &[]);
+        let outcome =
+            plugin
+                .pre_score
+                .unwrap()
+                .pre_score(cycle, &mut state, &Feasible::new(&NodeSet::new(), &OnceLock::new()));
         assert_eq!(outcome, PreScoreOutcome::Error(format!("failed to parse pod: {fault}")));
     }
 }

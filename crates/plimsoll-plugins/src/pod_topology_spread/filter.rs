@@ -1,6 +1,7 @@
-use plimsoll_framework::{FilterPass, ReasonCode, Resolvability};
+use plimsoll_framework::{FilterPass, ReasonCode, Resolvability, joint_mark};
 use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex, NodeSet, PodCounts};
 use plimsoll_model::{Pod, PodQuery};
+use smallvec::SmallVec;
 
 use super::NAME;
 use super::constraint::{Constraint, kept};
@@ -91,6 +92,21 @@ impl Hard {
 }
 
 impl Hard {
+    /// Nodes are crowded or not by their domains, at least where these are large.
+    pub(super) fn sort_out(&self, columns: &Columns, nodes: &[NodeIndex], marks: &mut [u64]) -> bool {
+        let keys = self
+            .spreads
+            .iter()
+            .map(|spread| columns.label_key(&spread.constraint.topology_key));
+        let keys: SmallVec<[LabelColumn<'_>; 2]> = keys.flatten().filter(|column| column.has_few_values()).collect();
+        for (node, mark) in nodes.iter().zip(marks) {
+            let part = |column: &LabelColumn<'_>| column.value(*node).map_or(0, |value| column.slot(value) as u64 + 1);
+            let parts: SmallVec<[u64; 4]> = keys.iter().map(part).collect();
+            *mark = joint_mark(&parts).unwrap_or(0);
+        }
+        !keys.is_empty()
+    }
+
     /// The constraints that a node does not meet, in words.
     pub(super) fn lacking(&self, columns: &Columns, node: NodeIndex) -> Vec<String> {
         let each = self.spreads.iter();

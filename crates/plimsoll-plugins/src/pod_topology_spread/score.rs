@@ -1,13 +1,15 @@
-use std::borrow::Cow;
-
-use plimsoll_framework::{CycleContext, LastAnswer, MAX_NODE_SCORE};
-use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex, NodeSet, PodCounts};
+use plimsoll_framework::{CycleContext, Feasible, LastAnswer, MAX_NODE_SCORE, MarkBasis, joint_mark};
+use plimsoll_model::columns::{Columns, LabelColumn, NodeIndex, NodeSet, PodCounts, QueryId};
+use smallvec::SmallVec;
 
 use super::constraint::Constraint;
 use super::eligible::Eligible;
 
 /// The label that tells nodes apart: each node is a domain, so its pods need not be summed.
 pub(super) const HOSTNAME: &str = "kubernetes.io/hostname";
+
+/// Of so many nodes each is asked for its pods.
+const ONE_BY_ONE: usize = 64;
 
 /// How a pod's like are spread as far as its soft constraints ask.
 #[derive(Debug)]
@@ -29,8 +31,8 @@ struct Spread {
 
 #[derive(Debug)]
 enum Counts {
-    /// By the position of the feasible node.
-    OfNode(Vec<u32>),
+    /// On the node itself; none where no pod counts.
+    OfNode(Option<QueryId>),
     /// By the slot of the value; what nodes without the label have comes last.
     OfDomain(Vec<i64>),
 }
@@ -40,7 +42,7 @@ impl Soft {
         cycle: CycleContext<'_>,
         constraints: Vec<Constraint>,
         eligible: &Eligible<'_>,
-        feasible: &[NodeIndex],
+        feasible: &Feasible<'_>,
         requires_all_keys: bool,
     ) -> Result<Self, String> {
         let columns = cycle.columns;
@@ -49,27 +51,24 @@ impl Soft {
         } else {
             columns.nodes().clone()
         };
-        let (registered, ignored): (Cow<'_, [NodeIndex]>, NodeSet) =
-            if feasible.iter().all(|node| scored.contains(*node)) {
-                (Cow::Borrowed(feasible), NodeSet::new())
-            } else {
-                let (registered, ignored): (Vec<_>, Vec<_>) = feasible.iter().partition(|node| scored.contains(**node));
-                (Cow::Owned(registered), ignored.into_iter().collect())
-            };
+        let (mut registered, mut ignored) = (feasible.nodes().clone(), feasible.nodes().clone());
+        registered.intersect_with(&scored);
+        ignored.subtract(&scored);
         let count = |constraint: Constraint| {
             let pods = constraint.counts(cycle.pod, columns)?;
             let (counts, size) = if constraint.topology_key == HOSTNAME {
-                let counts = pods.map_or_else(|| vec![0; feasible.len()], |pods| on_nodes(pods, feasible));
-                (Counts::OfNode(counts), registered.len())
+                let query = pods.and(constraint.query(cycle.pod));
+                (
+                    Counts::OfNode(query.and_then(|query| columns.id_of(&query))),
+                    registered.len(),
+                )
             } else {
                 let column = columns.label_key(&constraint.topology_key);
                 let nodes = eligible.among(&scored, &constraint);
-                let all_count = column.filter(|column| {
-                    nodes == *column.nodes()
-                        && registered.len() == columns.node_count()
-                        && nodes.len() == registered.len()
-                });
-                let known = all_count.and_then(|column| sum_domains(column, &constraint.topology_key, pods));
+                let all_count =
+                    column.filter(|column| nodes == *column.nodes() && registered.is_subset_of(column.nodes()));
+                let known =
+                    all_count.and_then(|column| sum_domains(column, &constraint.topology_key, &registered, pods));
                 let (counts, size) = known.unwrap_or_else(|| count_domains(column, &registered, &nodes, pods));
                 (Counts::OfDomain(counts), size)
             };
@@ -92,11 +91,12 @@ impl Soft {
                 continue;
             };
             match &spread.counts {
-                Counts::OfNode(counts) => {
+                Counts::OfNode(query) => {
+                    let counts = on_nodes(pods_of(columns, *query), feasible);
                     let mut part = LastAnswer::of(|count: u32| spread.part(count.into()));
                     for ((node, sum), count) in feasible.iter().zip(&mut sums).zip(counts) {
                         if column.value(*node).is_some() {
-                            *sum += part.to(*count);
+                            *sum += part.to(count);
                         }
                     }
                 }
@@ -113,6 +113,49 @@ impl Soft {
         for ((node, sum), score) in feasible.iter().zip(sums).zip(scores) {
             *score = if self.ignored.contains(*node) { 0 } else { rounded(sum) };
         }
+    }
+
+    /// Marks follow from the pods on a node that count, and from its labels: which labels, and what counts, is in the pod and in
+    /// the queries.
+    pub(super) fn mark_basis(&self) -> MarkBasis {
+        let mut basis = MarkBasis::default();
+        for spread in &self.spreads {
+            match &spread.counts {
+                Counts::OfNode(query) => basis.numbers.extend(query.map_or([u64::MAX; 2], QueryId::numbers)),
+                Counts::OfDomain(_) => {}
+            }
+            basis.keys.push(spread.topology_key.as_str().into());
+        }
+        basis
+    }
+
+    /// Nodes in the same domains and, where each is a domain of its own, with as many pods.
+    pub(super) fn mark(&self, columns: &Columns, nodes: &[NodeIndex], marks: &mut [u64]) -> bool {
+        let each: SmallVec<[_; 2]> = self
+            .spreads
+            .iter()
+            .map(|spread| (columns.label_key(&spread.topology_key), &spread.counts))
+            .collect();
+        for (node, mark) in nodes.iter().zip(marks) {
+            let part = |(column, counts): &(Option<LabelColumn<'_>>, &Counts)| {
+                let Some((column, value)) = column.and_then(|column| Some((column, column.value(*node)?))) else {
+                    return 0;
+                };
+                match counts {
+                    Counts::OfNode(query) => {
+                        let pods = pods_of(columns, *query).map_or(0, |pods| pods.on(*node));
+                        u64::from(pods) + 1
+                    }
+                    Counts::OfDomain(_) => column.slot(value) as u64 + 1,
+                }
+            };
+            let parts: SmallVec<[u64; 4]> = each.iter().map(part).collect();
+            let Some(joint) = joint_mark(&parts) else {
+                return false;
+            };
+            *mark = joint;
+        }
+        true
     }
 
     /// The fewest like pods near get 100; nodes that lack a label get nothing.
@@ -149,27 +192,35 @@ impl Spread {
     }
 }
 
-/// As [`count_domains`] where every node has the label, counts and is registered: then the columns know the sums already, if
-/// they were asked to keep them.
-fn sum_domains(column: LabelColumn<'_>, key: &str, pods: Option<PodCounts<'_>>) -> Option<(Vec<i64>, usize)> {
+fn pods_of(columns: &Columns, query: Option<QueryId>) -> Option<PodCounts<'_>> {
+    query.and_then(|query| columns.count(query))
+}
+
+/// As [`count_domains`] where every registered node has the label, and nodes with the label are those that count: then the columns
+/// know the sums already, if they were asked to keep them.
+fn sum_domains(
+    column: LabelColumn<'_>,
+    key: &str,
+    registered: &NodeSet,
+    pods: Option<PodCounts<'_>>,
+) -> Option<(Vec<i64>, usize)> {
     let mut counts = vec![0; column.slots() + 1];
     let by_domain = match pods {
         Some(pods) => Some(pods.by_domain(key)?),
         None => None,
     };
-    let mut size = 0;
     for (value, _) in column.values() {
         let pods = by_domain.map_or(0, |domains| domains.of(value));
         counts[column.slot(value)] = i64::try_from(pods).unwrap_or(i64::MAX);
-        size += 1;
     }
+    let size = column.slots_among(registered).iter().filter(|known| **known).count();
     Some((counts, size))
 }
 
 /// Pods by domain, for the domains that a registered node is in, and how many such domains there are.
 fn count_domains(
     column: Option<LabelColumn<'_>>,
-    registered: &[NodeIndex],
+    registered: &NodeSet,
     nodes: &NodeSet,
     pods: Option<PodCounts<'_>>,
 ) -> (Vec<i64>, usize) {
@@ -180,9 +231,11 @@ fn count_domains(
         let value = column.and_then(|column| Some(column.slot(column.value(node)?)));
         value.or(empty).unwrap_or(slots)
     };
-    let mut known = vec![false; slots + 1];
-    for node in registered {
-        known[slot(*node)] = true;
+    let mut known = column.map_or_else(Vec::new, |column| column.slots_among(registered));
+    known.resize(slots + 1, false);
+    let is_labelled = |column: LabelColumn<'_>| registered.is_subset_of(column.nodes());
+    if !registered.is_empty() && !column.is_some_and(is_labelled) {
+        known[empty.unwrap_or(slots)] = true;
     }
     let mut counts = vec![0; slots + 1];
     let here = pods.into_iter().flat_map(PodCounts::iter);
@@ -201,9 +254,12 @@ fn weight(size: usize) -> f64 {
 }
 
 /// How many of the pods each node has.
-fn on_nodes(pods: PodCounts<'_>, nodes: &[NodeIndex]) -> Vec<u32> {
+fn on_nodes(pods: Option<PodCounts<'_>>, nodes: &[NodeIndex]) -> Vec<u32> {
+    let Some(pods) = pods else {
+        return vec![0; nodes.len()];
+    };
     // Where there are few, it is quicker to look for their nodes than for the pods of each node.
-    if pods.total() > nodes.len() as u64 / 8 {
+    if nodes.len() <= ONE_BY_ONE || pods.total() > nodes.len() as u64 / 8 {
         return nodes.iter().map(|node| pods.on(*node)).collect();
     }
     let mut counts = vec![0; nodes.len()];

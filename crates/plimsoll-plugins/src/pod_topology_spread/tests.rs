@@ -1,3 +1,5 @@
+use std::sync::OnceLock;
+
 use plimsoll_config::{DefaultSpreadConstraint, FeatureGates, PodTopologySpreadArgs};
 use plimsoll_framework::{PreFilterOutcome, Verdicts};
 use plimsoll_model::columns::NodeSet;
@@ -296,12 +298,11 @@ fn a_selector_that_cannot_be_parsed_fails_the_attempt() {
     );
     let mut soft_junk = hard_junk.clone();
     soft_junk.spec.topology_spread_constraints[0].when_unsatisfiable = WhenUnsatisfiable::ScheduleAnyway;
-    let outcome =
-        plugin
-            .pre_score
-            .as_ref()
-            .unwrap()
-            .pre_score(cycle(&soft_junk, &columns), &mut CycleState::new(), &[]);
+    let outcome = plugin.pre_score.as_ref().unwrap().pre_score(
+        cycle(&soft_junk, &columns),
+        &mut CycleState::new(),
+        &Feasible::new(&NodeSet::new(), &OnceLock::new()),
+    );
     let error = error.replace("hard", "soft");
     assert_eq!(
         outcome,

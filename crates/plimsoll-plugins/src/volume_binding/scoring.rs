@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use plimsoll_config::UtilizationShapePoint;
-use plimsoll_framework::{CycleContext, CycleState, Plugin, PreScore, PreScoreOutcome, Score};
+use plimsoll_framework::{CycleContext, CycleState, Feasible, Plugin, PreScore, PreScoreOutcome, Score};
 use plimsoll_model::columns::{Columns, NodeIndex, NodeSet};
 use plimsoll_model::storage::PersistentVolumeClaim;
 
@@ -49,7 +49,7 @@ impl Plugin for CapacityScore {
 }
 
 impl PreScore for CapacityScore {
-    fn pre_score(&self, _: CycleContext<'_>, state: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, _: CycleContext<'_>, state: &mut CycleState, _: &Feasible<'_>) -> PreScoreOutcome {
         match (&self.shape, state.get::<PodClaims>()) {
             (None, _) => PreScoreOutcome::Skip,
             (Some(_), None) => PreScoreOutcome::Error(NO_STATE.to_owned()),

@@ -1,8 +1,8 @@
 use std::sync::Mutex;
 
 use plimsoll_framework::{
-    CycleContext, CycleState, Filter, FilterPass, Plugin, PreScore, PreScoreOutcome, ReasonCode, Reasons, Score,
-    WeightedScore,
+    CycleContext, CycleState, Feasible, Filter, FilterPass, Plugin, PreScore, PreScoreOutcome, ReasonCode, Reasons,
+    Score, WeightedScore,
 };
 use plimsoll_model::columns::NodeIndex;
 use proptest::prelude::*;
@@ -43,7 +43,7 @@ impl Plugin for Sour {
 }
 
 impl PreScore for Sour {
-    fn pre_score(&self, _: CycleContext<'_>, _: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, _: CycleContext<'_>, _: &mut CycleState, _: &Feasible<'_>) -> PreScoreOutcome {
         PreScoreOutcome::Error("nobody is to be scored".to_owned())
     }
 }
@@ -191,7 +191,7 @@ impl Plugin for Idle {
 }
 
 impl PreScore for Idle {
-    fn pre_score(&self, _: CycleContext<'_>, _: &mut CycleState, _: &[NodeIndex]) -> PreScoreOutcome {
+    fn pre_score(&self, _: CycleContext<'_>, _: &mut CycleState, _: &Feasible<'_>) -> PreScoreOutcome {
         PreScoreOutcome::Skip
     }
 }

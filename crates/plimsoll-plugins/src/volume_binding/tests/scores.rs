@@ -1,5 +1,7 @@
+use std::sync::OnceLock;
+
 use plimsoll_config::{FeatureGates, Gate, PluginArgs, UtilizationShapePoint, VolumeBindingArgs};
-use plimsoll_framework::{CycleState, Extensions, PreScoreOutcome};
+use plimsoll_framework::{CycleState, Extensions, Feasible, PreScoreOutcome};
 use plimsoll_model::LabelSelector;
 use plimsoll_model::Pod;
 use plimsoll_model::columns::NodeIndex;
@@ -32,7 +34,9 @@ fn scores(world: &mut World, plugin: &Extensions, pod: &Pod) -> Option<Vec<i64>>
 fn scores_after(world: &World, plugin: &Extensions, pod: &Pod, mut state: CycleState) -> Option<Vec<i64>> {
     let feasible: Vec<NodeIndex> = world.columns.nodes().iter().collect();
     let pre_score = plugin.pre_score.as_ref().unwrap();
-    match pre_score.pre_score(world.cycle(pod), &mut state, &feasible) {
+    let list = OnceLock::new();
+    let nodes = Feasible::new(world.columns.nodes(), &list);
+    match pre_score.pre_score(world.cycle(pod), &mut state, &nodes) {
         PreScoreOutcome::Continue => {}
         PreScoreOutcome::Skip => return None,
         PreScoreOutcome::Error(error) => panic!("{error}"),
