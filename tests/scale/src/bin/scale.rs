@@ -9,6 +9,10 @@ use clap::Parser;
 use plimsoll_oracle::{Availability, find};
 use plimsoll_scale::{Plan, run};
 
+/// As the scheduler itself has it.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Fills a made-up cluster pod by pod, without an API server.
 #[derive(Debug, Parser)]
 struct Arguments {
