@@ -62,7 +62,7 @@ pub struct Compared {
     pub cpu_ratio: f64,
     /// Memory of kube-scheduler's process at the end, in bytes.
     pub their_bytes: u64,
-    /// Memory of this process then.
+    /// Memory of this process before that.
     pub our_bytes: u64,
 }
 
@@ -175,7 +175,7 @@ impl fmt::Display for Compared {
         let (theirs, ours) = (self.their_bytes >> 20, self.our_bytes >> 20);
         write!(
             f,
-            "Memory of the processes then: Plimsoll's {ours} MiB, kube-scheduler's {theirs} MiB."
+            "Memory of the processes: Plimsoll's {ours} MiB, kube-scheduler's {theirs} MiB."
         )
     }
 }

@@ -208,6 +208,8 @@ fn compare(
     say: &mut dyn FnMut(&str),
 ) -> anyhow::Result<Option<Compared>> {
     let Some(program) = &plan.upstream else { return Ok(None) };
+    // Before the cluster is written down for the other side, which takes memory for a while.
+    let our_bytes = resident();
     say("kube-scheduler is told of the same cluster");
     let mut theirs = Theirs::new(program, cluster, apps.values())?;
     theirs.put(apps, &log.placed)?;
@@ -218,7 +220,7 @@ fn compare(
         ratio: 0.0,
         cpu_ratio: 0.0,
         their_bytes: 0,
-        our_bytes: 0,
+        our_bytes,
     };
     let before = log.placed.len();
     for app in extra {
@@ -247,7 +249,6 @@ fn compare(
         compared.kinds.push((app.kind, mine, other));
     }
     compared.before = before;
-    compared.our_bytes = resident();
     compared.ratio = geometric_mean(
         compared
             .kinds
