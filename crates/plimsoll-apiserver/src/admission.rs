@@ -98,7 +98,7 @@ fn set_overhead(store: &Store, pod: &mut Value) -> Result<(), ApiError> {
         None
     } else {
         match store.get(runtime_classes(), class) {
-            Some(found) => at(&found.value, &["overhead", "podFixed"]).cloned(),
+            Some(found) => at(found.value(), &["overhead", "podFixed"]).cloned(),
             None => return rejected(&format!("RuntimeClass \"{class}\" not found")),
         }
     };
@@ -132,8 +132,8 @@ fn priority_of(class: &Value) -> Priority {
 fn default_class(store: &Store) -> Option<Priority> {
     let classes = store.table(priority_classes()).values();
     let defaults = classes
-        .filter(|c| c.value["globalDefault"] == true)
-        .map(|c| priority_of(&c.value));
+        .filter(|c| c.value()["globalDefault"] == true)
+        .map(|c| priority_of(c.value()));
     defaults.min_by_key(|p| p.value)
 }
 
@@ -150,7 +150,7 @@ fn set_priority(store: &Store, pod: &mut Value) -> Result<(), ApiError> {
         let found = store.get(priority_classes(), class).ok_or_else(|| {
             ApiError::forbidden(pods(), &name, &format!("no PriorityClass with name {class} was found"))
         })?;
-        priority_of(&found.value)
+        priority_of(found.value())
     };
     let spec = object_at(pod, "spec");
     if let Some(asked) = spec.get("priority").and_then(Value::as_i64)
@@ -236,7 +236,7 @@ fn topology_labels(store: &Store, node: &str) -> Map<String, Value> {
     let Some(node) = store.get(nodes(), node) else {
         return Map::new();
     };
-    let labels = at(&node.value, &["metadata", "labels"])
+    let labels = at(node.value(), &["metadata", "labels"])
         .and_then(Value::as_object)
         .into_iter()
         .flatten();

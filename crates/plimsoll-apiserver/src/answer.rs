@@ -383,7 +383,7 @@ impl Call<'_> {
         status["details"] = serde_json::json!({
             "name": name,
             "kind": resource.plural,
-            "uid": meta_str(&deleted.object.value, "uid"),
+            "uid": meta_str(deleted.object.value(), "uid"),
         });
         if !resource.group.is_empty() {
             status["details"]["group"] = resource.group.into();

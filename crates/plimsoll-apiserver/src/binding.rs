@@ -41,10 +41,10 @@ pub(crate) fn bind(
         .get(pods, &key)
         .cloned()
         .ok_or_else(|| ApiError::not_found(pods, &pod_name))?;
-    check_preconditions(namespace, &pod_name, &binding, &current.value)?;
-    check_unbound(&pod_name, &current.value)?;
+    check_preconditions(namespace, &pod_name, &binding, current.value())?;
+    check_unbound(&pod_name, current.value())?;
 
-    let bound = bound(store, writer, &current.value, &binding);
+    let bound = bound(store, writer, current.value(), &binding);
     store.put(writer, pods, &key, bound);
     Ok(())
 }

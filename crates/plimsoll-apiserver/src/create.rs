@@ -135,7 +135,7 @@ pub(crate) fn check_namespace_is_open(
     let found = store
         .get(namespaces, namespace)
         .ok_or_else(|| ApiError::not_found(namespaces, namespace))?;
-    if is_terminating(&found.value) {
+    if is_terminating(found.value()) {
         let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
         return Err(ApiError::forbidden(resource, name, &why).cause(
             "NamespaceTerminating",

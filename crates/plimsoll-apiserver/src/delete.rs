@@ -142,14 +142,14 @@ pub(crate) fn delete(
         .get(resource, &key)
         .cloned()
         .ok_or_else(|| ApiError::not_found(resource, name))?;
-    options.check_preconditions(resource, &current.value)?;
+    options.check_preconditions(resource, current.value())?;
     if resource == admission::namespaces() {
         if matches!(name, "default" | "kube-system" | "kube-public") {
             return Err(ApiError::forbidden(resource, name, "this namespace may not be deleted"));
         }
         return Ok(delete_namespace(store, writer, name, &current));
     }
-    let mut marked = (*current.value).clone();
+    let mut marked = (**current.value()).clone();
     match graceful(resource, &mut marked, options, writer.now) {
         Grace::Pending => {
             return Ok(Deleted {
@@ -169,7 +169,7 @@ pub(crate) fn delete(
     set_propagation_finalizer(&mut marked, options);
     if has_finalizers(&marked) {
         mark(&mut marked, writer.now, 0);
-        if marked == *current.value {
+        if marked == **current.value() {
             return Ok(Deleted {
                 object: current,
                 gone: false,
@@ -201,7 +201,7 @@ fn mark_before_removal(
         return Object::clone(current);
     }
     mark(&mut marked, writer.now, 0);
-    if marked == *current.value {
+    if marked == **current.value() {
         return Object::clone(current);
     }
     store.put(writer, resource, key, marked)
@@ -306,7 +306,7 @@ fn set_propagation_finalizer(value: &mut Value, options: &DeleteOptions) {
 /// There is no namespace controller: the namespace and all it holds go at once, but both steps can be watched.
 fn delete_namespace(store: &mut Store, writer: &Writer, name: &str, current: &Object) -> Deleted {
     let namespaces = admission::namespaces();
-    let mut marked = (*current.value).clone();
+    let mut marked = (**current.value()).clone();
     mark(&mut marked, writer.now, 0);
     metadata_mut(&mut marked).remove("deletionGracePeriodSeconds");
     object_at(&mut marked, "status").insert("phase".to_owned(), "Terminating".into());
@@ -349,7 +349,7 @@ pub(crate) fn delete_collection(
         let Some(object) = store.get(resource, &key).cloned() else {
             continue;
         };
-        if selector.matches(&object.value) {
+        if selector.matches(object.selectable()) {
             let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
             delete(store, writer, resource, namespace, name, options)?;
             deleted.push(object);

@@ -46,8 +46,8 @@ pub(crate) fn evict(
         .get(pods, &key)
         .cloned()
         .ok_or_else(|| ApiError::not_found(pods, name))?;
-    if !ignores_budgets(&current.value) {
-        spend(store, &writer, namespace, &current.value)?;
+    if !ignores_budgets(current.value()) {
+        spend(store, &writer, namespace, current.value())?;
     }
     let options = mark_disrupted(store, &writer, &key, &current, options)?;
     delete(store, &writer, pods, namespace, name, &options)?;
@@ -71,18 +71,18 @@ fn spend(store: &mut Store, writer: &Writer, namespace: &str, pod: &Value) -> Re
             return Err(ApiError::with_code(http::StatusCode::INTERNAL_SERVER_ERROR, message));
         }
     };
-    if pod::condition_status(pod, "Ready") != "True" && unhealthy_may_go(&budget.value) {
+    if pod::condition_status(pod, "Ready") != "True" && unhealthy_may_go(budget.value()) {
         return Ok(());
     }
-    check_budget(&budget.value)?;
-    let mut spent = (*budget.value).clone();
+    check_budget(budget.value())?;
+    let mut spent = (**budget.value()).clone();
     let allowed = count(&spent, "disruptionsAllowed") - 1;
     let status = object_at(&mut spent, "status");
     status.insert("disruptionsAllowed".to_owned(), allowed.into());
     let disrupted = status.entry("disruptedPods").or_insert_with(|| json!({}));
     disrupted[meta_str(pod, "name")] = rfc3339_seconds(writer.now).into();
     set_allowed_condition(&mut spent, allowed > 0, writer.now);
-    let key = key(namespace, meta_str(&budget.value, "name"));
+    let key = key(namespace, meta_str(budget.value(), "name"));
     store.put(writer, admission::budgets(), &key, spent);
     Ok(())
 }
@@ -121,8 +121,8 @@ fn set_allowed_condition(budget: &mut Value, allowed: bool, now: Timestamp) {
 
 fn matching_budgets(store: &Store, namespace: &str, pod: &Value) -> Vec<Object> {
     let selects = |budget: &Object| {
-        meta_str(&budget.value, "namespace") == namespace
-            && LabelSelector::from_object(at(&budget.value, &["spec", "selector"])).is_some_and(|s| s.matches(pod))
+        meta_str(budget.value(), "namespace") == namespace
+            && LabelSelector::from_object(at(budget.value(), &["spec", "selector"])).is_some_and(|s| s.matches(pod))
     };
     store
         .table(admission::budgets())
@@ -195,8 +195,8 @@ fn mark_disrupted(
     current: &Object,
     options: DeleteOptions,
 ) -> Result<DeleteOptions, ApiError> {
-    let options = options.checked(admission::pods(), &current.value)?;
-    let mut pod = (*current.value).clone();
+    let options = options.checked(admission::pods(), current.value())?;
+    let mut pod = (**current.value()).clone();
     pod::set_condition(
         &mut pod,
         writer.now,

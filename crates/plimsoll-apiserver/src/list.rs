@@ -192,6 +192,9 @@ impl ListRequest {
     }
 
     fn read_at(&self, store: &Store, rv: u64) -> Result<Page, ApiError> {
+        if rv == store.rv() {
+            return Ok(self.page(store.table(self.resource), rv));
+        }
         let table = store
             .table_at(self.resource, rv)
             .map_err(|expired| self.expired(expired))?;
@@ -217,7 +220,7 @@ impl ListRequest {
         while items.len() < limit
             && let Some((key, object)) = rest.next()
         {
-            if self.selector.matches(&object.value) {
+            if self.selector.matches(object.selectable()) {
                 items.push(object.clone());
                 last = key;
             }

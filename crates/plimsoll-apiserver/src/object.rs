@@ -12,8 +12,11 @@ use crate::{event, resource::Resource};
 pub(crate) struct Stored {
     /// The version at which it was written.
     pub(crate) rv: u64,
-    /// The object in its stored form, `kind` and `apiVersion` included.
-    pub(crate) value: Arc<Value>,
+    /// The object in its stored form, `kind` and `apiVersion` included; read from its text when somebody asks for it, where
+    /// only that was kept.
+    value: OnceLock<Arc<Value>>,
+    /// What selectors look at of an object that is kept as text.
+    summary: Option<Box<Value>>,
     json: OnceLock<Bytes>,
     /// The same object as `events.k8s.io` shows it.
     as_event: OnceLock<Bytes>,
@@ -25,36 +28,80 @@ impl Stored {
     pub(crate) fn new(rv: u64, value: Value) -> Object {
         Arc::new(Self {
             rv,
-            value: Arc::new(value),
+            value: OnceLock::from(Arc::new(value)),
+            summary: None,
             json: OnceLock::new(),
             as_event: OnceLock::new(),
         })
     }
 
+    /// The same, kept as text: a tenth of the memory, for objects that are listed and hardly ever looked into.
+    pub(crate) fn as_text(rv: u64, value: &Value) -> Object {
+        Arc::new(Self {
+            rv,
+            value: OnceLock::new(),
+            summary: Some(Box::new(summary(value))),
+            json: OnceLock::from(to_json(value)),
+            as_event: OnceLock::new(),
+        })
+    }
+
+    /// The object in its stored form, `kind` and `apiVersion` included.
+    pub(crate) fn value(&self) -> &Arc<Value> {
+        // What was written as JSON can be read.
+        let read = || Arc::new(self.json.get().map_or(Value::Null, |json| from_json(json)));
+        self.value.get_or_init(read)
+    }
+
+    /// As much of the object as selectors look at.
+    pub(crate) fn selectable(&self) -> &Value {
+        match &self.summary {
+            Some(summary) => summary,
+            None => self.value(),
+        }
+    }
+
     /// The object as a reader of `resource` sees it, serialised once however many readers there are.
     pub(crate) fn json(&self, resource: &Resource) -> Bytes {
         if resource.id == resource.storage_id {
-            return self.json.get_or_init(|| to_json(&self.value)).clone();
+            return self.json.get_or_init(|| to_json(self.value())).clone();
         }
         self.as_event
-            .get_or_init(|| to_json(&event::to_events_v1(&self.value)))
+            .get_or_init(|| to_json(&event::to_events_v1(self.value())))
             .clone()
     }
 
     /// The object as a reader of `resource` sees it.
     pub(crate) fn view(&self, resource: &Resource) -> Arc<Value> {
         if resource.id == resource.storage_id {
-            return Arc::clone(&self.value);
+            return Arc::clone(self.value());
         }
-        Arc::new(event::to_events_v1(&self.value))
+        Arc::new(event::to_events_v1(self.value()))
     }
 
     /// A copy whose `resourceVersion` is `rv`: a deleted object carries the version of its deletion.
     pub(crate) fn restamped(&self, rv: u64) -> Object {
-        let mut value = (*self.value).clone();
+        let mut value = (**self.value()).clone();
         set_resource_version(&mut value, rv);
         Self::new(rv, value)
     }
+}
+
+fn from_json(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap_or_default()
+}
+
+/// Labels, and what is no list or object in `metadata`, `spec` and `status`, where all fields of selectors are.
+fn summary(value: &Value) -> Value {
+    let plain = |(name, field): (&String, &Value)| {
+        let kept = name == "labels" || name == "podIPs" || !(field.is_object() || field.is_array());
+        kept.then(|| (name.clone(), field.clone()))
+    };
+    let part = |name: &str| {
+        let fields: Map<String, Value> = value.get(name)?.as_object()?.iter().filter_map(plain).collect();
+        Some((name.to_owned(), Value::Object(fields)))
+    };
+    Value::Object(["metadata", "spec", "status"].into_iter().filter_map(part).collect())
 }
 
 /// Length of the `{"kind":…,"apiVersion":…,` that [`to_json`] writes first; list items leave it out.
@@ -164,7 +211,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::resource::find;
+    use crate::{resource::find, selector::Selector};
 
     #[test]
     fn the_type_comes_first_and_its_length_is_known() {
@@ -185,9 +232,39 @@ mod tests {
         let old = Stored::new(3, json!({ "metadata": { "name": "a", "resourceVersion": "3" } }));
         let new = old.restamped(9);
         assert_eq!(
-            *new.value,
+            **new.value(),
             json!({ "metadata": { "name": "a", "resourceVersion": "9" } })
         );
-        assert_eq!(meta_str(&old.value, "resourceVersion"), "3");
+        assert_eq!(meta_str(old.value(), "resourceVersion"), "3");
+    }
+
+    #[test]
+    fn an_object_that_is_kept_as_text_reads_and_is_selected_like_any_other() {
+        let pods = find("", "v1", "pods").expect("pods");
+        let value = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": { "name": "a", "namespace": "n", "labels": { "app": "web" }, "managedFields": [{ "manager": "m" }] },
+            "spec": { "nodeName": "w", "hostNetwork": true, "containers": [{ "name": "c" }] },
+            "status": { "phase": "Running", "podIP": "10.0.0.1", "podIPs": [{ "ip": "10.0.0.1" }] },
+        });
+        let (text, plain) = (Stored::as_text(4, &value), Stored::new(4, value));
+        for (labels, fields) in [
+            ("app=web", "spec.nodeName=w,status.phase=Running"),
+            ("app=other", ""),
+            ("", "status.phase!=Running"),
+            ("", "spec.hostNetwork=true,metadata.namespace=n"),
+            ("", "status.podIP=10.0.0.1"),
+            ("", "status.podIPs=10.0.0.1"),
+        ] {
+            let selector = Selector::parse(pods, labels, fields).expect("a selector");
+            assert_eq!(
+                selector.matches(text.selectable()),
+                selector.matches(plain.value()),
+                "{labels} {fields}"
+            );
+        }
+        assert!(text.value.get().is_none(), "a selector has read all of it");
+        assert_eq!(text.json(pods), plain.json(pods));
+        assert_eq!(text.value(), plain.value());
     }
 }

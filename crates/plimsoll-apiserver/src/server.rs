@@ -418,7 +418,7 @@ impl ApiServer {
     pub fn reap_terminated_pods(&self) -> usize {
         let now = self.shared.now();
         let due = |pod: &Object| {
-            let until = crate::object::meta_str(&pod.value, "deletionTimestamp");
+            let until = crate::object::meta_str(pod.selectable(), "deletionTimestamp");
             until.parse::<Timestamp>().is_ok_and(|until| until <= now)
         };
         let writer = self.writer("delete");

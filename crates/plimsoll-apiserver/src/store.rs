@@ -17,7 +17,7 @@ pub(crate) use log::{Change, ChangeKind, Expired, Log, watch_line};
 
 use crate::{
     history::Mutation,
-    object::{Object, Stored, meta_str, set_resource_version},
+    object::{Object, Stored, meta_str, set_resource_version, str_at},
     resource::{RESOURCES, Resource},
 };
 
@@ -51,6 +51,11 @@ pub(crate) struct Store {
 
 fn is_terminating(value: &Value) -> bool {
     !meta_str(value, "deletionTimestamp").is_empty()
+}
+
+/// Whether it is a pod that has come to rest on its node. Large clusters are made of these, and nobody looks into them.
+fn runs(resource: &Resource, value: &Value) -> bool {
+    resource.group.is_empty() && resource.plural == "pods" && str_at(value, &["status", "phase"]) == "Running"
 }
 
 impl Store {
@@ -91,7 +96,7 @@ impl Store {
             .collect::<Result<_, Expired>>()?;
         self.terminating.clear();
         for (id, table) in tables {
-            let going = table.iter().filter(|(_, object)| is_terminating(&object.value));
+            let going = table.iter().filter(|(_, object)| is_terminating(object.selectable()));
             self.terminating.extend(going.map(|(key, _)| (id, key.clone())));
             self.tables[id] = table;
             self.touched.insert(id);
@@ -142,13 +147,18 @@ impl Store {
         }
         self.rv += 1;
         set_resource_version(&mut value, self.rv);
-        let object = Stored::new(self.rv, value);
+        // A history keeps the whole of everything anyway.
+        let object = if self.history.is_none() && runs(resource, &value) {
+            Stored::as_text(self.rv, &value)
+        } else {
+            Stored::new(self.rv, value)
+        };
         let kind = if previous.is_some() {
             ChangeKind::Modified
         } else {
             ChangeKind::Added
         };
-        if is_terminating(&object.value) {
+        if is_terminating(object.selectable()) {
             self.terminating.insert((resource.storage_id, key.to_owned()));
         }
         self.tables[resource.storage_id].insert(key.to_owned(), Arc::clone(&object));
@@ -163,7 +173,7 @@ impl Store {
             return Some(previous);
         }
         self.tables[resource.storage_id].remove(key);
-        if is_terminating(&previous.value) {
+        if is_terminating(previous.selectable()) {
             self.terminating.remove(&(resource.storage_id, key.to_owned()));
         }
         self.rv += 1;
@@ -196,7 +206,7 @@ impl Store {
                 resource: resource.storage_resource(),
                 user_agent: Arc::clone(&writer.user_agent),
                 at: writer.now,
-                object: Arc::clone(&object.value),
+                object: Arc::clone(object.value()),
             });
         }
         self.touched.insert(resource.storage_id);

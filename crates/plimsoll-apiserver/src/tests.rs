@@ -4,6 +4,7 @@ mod bindings;
 mod determinism;
 mod faults;
 mod lists;
+mod running_pods;
 mod serving;
 mod storage;
 mod watches;

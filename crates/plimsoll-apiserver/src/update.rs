@@ -76,7 +76,7 @@ pub(crate) fn update(
         });
     }
     let stored = stored_form(resource, new);
-    if stored == *current.value {
+    if stored == **current.value() {
         return Ok(Updated {
             object: current,
             created: false,

@@ -35,6 +35,8 @@ const LAST_BOOKMARK: Duration = Duration::from_secs(2);
 pub(crate) const FRESHNESS_TIMEOUT: Duration = Duration::from_secs(3);
 /// Changes handed over in one go.
 const BATCH: usize = 512;
+/// Objects of an initial state handed over in one go: some hundred kilobytes of them, however many there are.
+const INITIAL_BATCH: usize = 64;
 
 /// What a watch hands to its connection next.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ pub(crate) struct Watcher {
 enum State {
     /// Objects still to be shown as `ADDED`, and what to do after them.
     Initial {
-        objects: Vec<Object>,
+        objects: std::vec::IntoIter<Object>,
         end_mark: bool,
     },
     Following,
@@ -136,7 +138,7 @@ impl Watcher {
 
     fn ready(&mut self) -> Ready {
         match std::mem::replace(&mut self.state, State::Following) {
-            State::Initial { objects, end_mark } => self.initial(&objects, end_mark),
+            State::Initial { objects, end_mark } => self.initial(objects, end_mark),
             State::Failed(status) => {
                 self.state = State::Ended;
                 Ready::Chunk(Chunk::Lines(line("ERROR", &status)))
@@ -149,12 +151,15 @@ impl Watcher {
         }
     }
 
-    fn initial(&mut self, objects: &[Object], end_mark: bool) -> Ready {
+    /// A large state goes out in pieces: its reader is at work on one while the next is put together.
+    fn initial(&mut self, mut objects: std::vec::IntoIter<Object>, end_mark: bool) -> Ready {
         let mut out = Batch::new(self.faults.cut_after, self.events_sent);
-        for object in objects {
-            out.push(&self.render("ADDED", object));
+        for object in objects.by_ref().take(INITIAL_BATCH) {
+            out.push(&self.render("ADDED", &object));
         }
-        if end_mark {
+        if objects.len() > 0 {
+            self.state = State::Initial { objects, end_mark };
+        } else if end_mark {
             out.push(&self.bookmark(self.cursor, true));
         }
         self.hand_over(out)
@@ -315,9 +320,10 @@ fn begin(store: &Store, request: &WatchRequest, faults: &WatchFaults) -> (u64, S
         let objects = store.table_at(request.resource, rv).ok()?;
         let objects = objects
             .iter()
-            .filter(|(key, o)| request.selects(key, &o.value))
+            .filter(|(key, o)| request.selects(key, o.selectable()))
             .map(|(_, o)| o.clone())
-            .collect();
+            .collect::<Vec<_>>()
+            .into_iter();
         Some((rv, State::Initial { objects, end_mark }))
     };
     let any = current.saturating_sub(faults.stale_by).max(store.log().oldest()).max(1);

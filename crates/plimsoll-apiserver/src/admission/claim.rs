@@ -34,7 +34,7 @@ pub(super) fn set_class(store: &Store, claim: &mut Value) {
     };
     let mut newest: Option<&Value> = None;
     // In order of their names, of which the first counts.
-    for class in store.table(storage_classes()).values().map(|class| &*class.value) {
+    for class in store.table(storage_classes()).values().map(|class| &**class.value()) {
         let created = |class: &Value| meta_str(class, "creationTimestamp").to_owned();
         if is_default(class) && newest.is_none_or(|newest| created(class) > created(newest)) {
             newest = Some(class);
@@ -61,7 +61,7 @@ pub(super) fn check_growth(store: &Store, claim: &Value, old: &Value) -> Result<
     }
     let name = class(claim).filter(|name| !name.is_empty() && class(old) == Some(name));
     let class = name.and_then(|name| store.get(storage_classes(), name));
-    if class.is_some_and(|class| class.value["allowVolumeExpansion"] == true) {
+    if class.is_some_and(|class| class.value()["allowVolumeExpansion"] == true) {
         return Ok(());
     }
     refused(

@@ -204,7 +204,7 @@ mod tests {
         let change = Change::new(2, 0, ChangeKind::Modified, "a", new, Some(old));
         let shown = change.object_for(ChangeKind::Deleted);
         assert_eq!(
-            *shown.value,
+            **shown.value(),
             json!({ "metadata": { "resourceVersion": "2", "labels": { "a": "b" } } })
         );
     }

@@ -58,7 +58,7 @@ mod tests {
             let table = store.table_at(config_maps, rv).expect("not compacted");
             table
                 .iter()
-                .map(|(key, object)| format!("{key}={}", object.value["data"]))
+                .map(|(key, object)| format!("{key}={}", object.value()["data"]))
                 .collect::<Vec<_>>()
         };
         assert_eq!(at(1), Vec::<String>::new());

@@ -153,6 +153,27 @@ async fn a_streaming_list_ends_with_a_marked_bookmark() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_large_initial_state_comes_whole_and_what_changes_meanwhile_after_it() {
+    let server = server();
+    for at in 0..200 {
+        let made = server.create(pods(), "default", pod(&format!("p{at:03}")));
+        made.expect("created");
+    }
+    let listed = server.resource_version();
+    let base = "/api/v1/pods?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+    let mut events = server.watch(&format!("{base}&allowWatchBookmarks=true")).await;
+    for at in 0..200 {
+        if at == 1 {
+            server.delete(pods(), "default", "p150").expect("deleted");
+        }
+        let event = events.short().await;
+        assert!(event.starts_with(&format!("ADDED p{at:03}@")), "{at}: {event}");
+    }
+    assert_eq!(events.short().await, format!("BOOKMARK -@{listed}"));
+    assert_eq!(events.short().await, format!("DELETED p150@{}", listed + 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_compacted_version_is_an_error_event() {
     let server = server();
     server.create(pods(), "default", pod("a")).expect("created");

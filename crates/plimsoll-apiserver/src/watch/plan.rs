@@ -71,8 +71,8 @@ impl WatchRequest {
         let before = change
             .previous
             .as_ref()
-            .is_some_and(|p| self.selector.matches(&p.value));
-        let after = change.kind != ChangeKind::Deleted && self.selector.matches(&change.object.value);
+            .is_some_and(|p| self.selector.matches(p.selectable()));
+        let after = change.kind != ChangeKind::Deleted && self.selector.matches(change.object.selectable());
         match (before, after) {
             (false, false) => None,
             (false, true) => Some(ChangeKind::Added),
