@@ -10,6 +10,7 @@ mod selector;
 mod spread;
 mod volumes;
 
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ListParams};
 use serde::Serialize;
 
@@ -20,6 +21,9 @@ pub use regret::Regret;
 
 /// How many broken promises are told one by one.
 const TOLD: usize = 20;
+
+/// Pods that are read at a time.
+const PAGE: u32 = 500;
 
 /// The judgement.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -50,7 +54,7 @@ pub(crate) async fn judge(
     let all = ListParams::default();
     let cluster = Cluster {
         nodes: Api::all(client.clone()).list(&all).await?.items,
-        pods: Api::all(client.clone()).list(&all).await?.items,
+        pods: pods(client).await?,
         namespaces: Api::all(client.clone()).list(&all).await?.items,
         services: Api::all(client.clone()).list(&all).await?.items,
         volumes: Api::all(client.clone()).list(&all).await?.items,
@@ -62,6 +66,46 @@ pub(crate) async fn judge(
         .map(|bound| (bound.key.as_str(), bound.node.as_str()))
         .collect();
     judge_cluster(&cluster, only_grows, &order, refused_after)
+}
+
+/// All pods, without what no rule looks at: that is most of a running pod, and there may be hundreds of thousands.
+async fn pods(client: &kube::Client) -> anyhow::Result<Vec<Pod>> {
+    let api: Api<Pod> = Api::all(client.clone());
+    let mut pods = Vec::new();
+    let mut page = ListParams::default().limit(PAGE);
+    loop {
+        let list = api.list(&page).await?;
+        pods.extend(list.items.into_iter().map(trimmed));
+        match list.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(pods),
+        }
+    }
+}
+
+fn trimmed(mut pod: Pod) -> Pod {
+    pod.metadata.managed_fields = None;
+    pod.metadata.annotations = None;
+    pod.metadata.owner_references = None;
+    if let Some(status) = &mut pod.status {
+        status.container_statuses = None;
+        status.init_container_statuses = None;
+        status.conditions = None;
+    }
+    if let Some(spec) = &mut pod.spec {
+        for container in spec
+            .containers
+            .iter_mut()
+            .chain(spec.init_containers.iter_mut().flatten())
+        {
+            container.env = None;
+            container.volume_mounts = None;
+            container.liveness_probe = None;
+            container.readiness_probe = None;
+        }
+        spec.containers.shrink_to_fit();
+    }
+    pod
 }
 
 fn judge_cluster(

@@ -70,13 +70,22 @@ impl Loader {
         Ok(name)
     }
 
-    /// Makes a pod, due at that time.
+    /// Makes a pod, due at that time. One that is on a node already also gets its status, as a kubelet would write it.
     pub(crate) async fn create_pod(&self, namespace: &str, mut pod: Value, due: Instant) -> anyhow::Result<()> {
         let name = self.name(&mut pod)?;
-        locked(&self.due).insert(format!("{namespace}/{name}"), due);
         let path = format!("/api/v1/namespaces/{namespace}/pods");
+        let is_placed = pod["spec"]["nodeName"].is_string();
+        if !is_placed {
+            locked(&self.due).insert(format!("{namespace}/{name}"), due);
+        }
         let written = self.write("POST", "pods", &path, &pod).await;
-        written.with_context(|| format!("cannot create {path}/{name}"))
+        written.with_context(|| format!("cannot create {path}/{name}"))?;
+        if is_placed && !pod["status"].is_null() {
+            let path = format!("{path}/{name}/status");
+            let written = self.write("PUT", "pods/status", &path, &pod).await;
+            return written.with_context(|| format!("cannot replace {path}"));
+        }
+        Ok(())
     }
 
     /// Puts the object in the place of the one of its name; a part of it where a subresource is given.

@@ -76,6 +76,8 @@ pub struct Medians {
     pub cpu_ms_per_pod_with_start: Option<f64>,
     /// In bytes.
     pub peak_memory: Option<f64>,
+    /// At the end, in bytes.
+    pub last_memory: Option<f64>,
     /// From due to bound, in milliseconds.
     pub latency_p50: Option<f64>,
     /// The longest but one in a hundred.
@@ -183,7 +185,10 @@ impl Medians {
             of(&|record| record.measured()?.throughput.windows.as_ref().map(number))
         };
         #[expect(clippy::cast_precision_loss, reason = "bytes of memory, told in mebibytes")]
-        let memory = of(&|record| Some(record.measured()?.peak_memory as f64));
+        let [peak_memory, last_memory] = [
+            of(&|record| Some(record.measured()?.peak_memory as f64)),
+            of(&|record| Some(record.measured()?.last_memory as f64)),
+        ];
         let judged = |record: &&Record| record.outcome.as_ref()?.judged.as_ref().map(|judged| judged.violations);
         Self {
             pods_per_second: of(&|record| pods_per_second(record.mode, record.measured()?)),
@@ -191,7 +196,8 @@ impl Medians {
             window_p90: window(|windows| windows.p90),
             cpu_ms_per_pod: of(&Record::cpu),
             cpu_ms_per_pod_with_start: of(&|record| Some(record.measured()?.cpu_ms_per_pod_with_start)),
-            peak_memory: memory,
+            peak_memory,
+            last_memory,
             latency_p50: of(&|record| Some(record.measured()?.latency?.p50)),
             latency_p99: of(&|record| Some(record.measured()?.latency?.p99)),
             first_after: of(&Record::first_after),

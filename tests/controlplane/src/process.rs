@@ -158,10 +158,19 @@ impl Process {
 
     /// Largest resident size so far in bytes, from `/proc`; zero once it has ended.
     pub fn peak_memory(&self) -> u64 {
+        self.memory_called("VmHWM:")
+    }
+
+    /// Resident size in bytes, from `/proc`; zero once it has ended.
+    pub fn memory(&self) -> u64 {
+        self.memory_called("VmRSS:")
+    }
+
+    fn memory_called(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap_or_default();
         let kib = status
             .lines()
-            .find_map(|l| l.strip_prefix("VmHWM:"))
+            .find_map(|l| l.strip_prefix(name))
             .and_then(|l| l.split_whitespace().next());
         kib.and_then(|k| k.parse::<u64>().ok()).unwrap_or(0) * 1024
     }

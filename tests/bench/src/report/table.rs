@@ -43,7 +43,7 @@ pub fn table(report: &Report) -> String {
     let _ = writeln!(text, "{}\n", report.machine);
     let _ = writeln!(
         text,
-        "| workload | mode | | pods/s | windows p50 / p90 | CPU ms/pod | with start | peak MiB | wait p50 / p99 ms | \
+        "| workload | mode | | pods/s | windows p50 / p90 | CPU ms/pod | with start | peak / end MiB | wait p50 / p99 ms | \
          first pod after s | requests/pod | broken |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
     );
     for comparison in &report.comparisons {
@@ -95,7 +95,7 @@ fn rows(text: &mut String, comparison: &Comparison) {
         };
         let _ = writeln!(
             text,
-            "| {workload} | {mode} | {}{failures} | {}{threshold} | {} / {} | {} | {} | {} | {} / {} | {} | {} | {} |",
+            "| {workload} | {mode} | {}{failures} | {}{threshold} | {} / {} | {} | {} | {} / {} | {} / {} | {} | {} | {} |",
             contestant.name(),
             number(medians.pods_per_second, 1),
             number(medians.window_p50, 0),
@@ -103,6 +103,7 @@ fn rows(text: &mut String, comparison: &Comparison) {
             number(medians.cpu_ms_per_pod, 3),
             number(medians.cpu_ms_per_pod_with_start, 3),
             mebibytes(medians.peak_memory),
+            mebibytes(medians.last_memory),
             number(medians.latency_p50, 0),
             number(medians.latency_p99, 0),
             number(medians.first_after, 2),

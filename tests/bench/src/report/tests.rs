@@ -16,7 +16,8 @@ fn record(contestant: Contestant, round: usize, pods_per_second: f64, cpu: f64) 
         cpu_ms_per_pod: Some(cpu),
         cpu_ms_per_pod_with_start: 2.0 * cpu,
         api_server_cpu_ms_per_pod: 1.0,
-        peak_memory: 1 << 20,
+        peak_memory: 2 << 20,
+        last_memory: 1 << 20,
         asked_per_pod: [("POST".to_owned(), 2.0)].into(),
         spans: BTreeMap::new(),
         served_per_pod: BTreeMap::new(),
@@ -117,6 +118,7 @@ fn the_table_has_a_line_for_each_and_tells_what_failed_and_what_was_left_out() {
     let text = table(&report);
     assert!(text.contains("| a/b/c | real, drain | plimsoll | 1000.0 |"), "{text}");
     assert!(text.contains("kube-scheduler, 1 of 2 failed"), "{text}");
+    assert!(text.contains("| 2 / 1 |"), "{text}");
     assert!(
         text.contains("| a/b/c | real, drain | **ratio** | **10.00** |"),
         "{text}"

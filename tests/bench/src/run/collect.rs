@@ -52,6 +52,8 @@ pub struct Measured {
     pub api_server_cpu_ms_per_pod: f64,
     /// The most memory that the scheduler ever had, in bytes.
     pub peak_memory: u64,
+    /// What it had at the end, in bytes.
+    pub last_memory: u64,
     /// What the scheduler asked of the API server for each pod, as it counts itself, by method.
     pub asked_per_pod: BTreeMap<String, f64>,
     /// What the API server was asked to write for each pod by others than the loader, by resource, as it counts;
@@ -127,7 +129,7 @@ impl Run<'_> {
     pub(super) async fn stop_collecting(&mut self) -> anyhow::Result<()> {
         let collecting = self.collecting.take().context("no measurement has begun")?;
         let process = self.running()?.process();
-        let (scheduler, peak_memory) = (process.cpu_time(), process.peak_memory());
+        let (scheduler, peak_memory, last_memory) = (process.cpu_time(), process.peak_memory(), process.memory());
         let api_server = self.api_server_time();
         let ((asked, spans), served) = (self.told().await?, self.served().await?);
         let which = Which {
@@ -169,6 +171,7 @@ impl Run<'_> {
             cpu_ms_per_pod_with_start: each(spent, pods),
             api_server_cpu_ms_per_pod: each(api_server.saturating_sub(collecting.api_server), pods),
             peak_memory,
+            last_memory,
             asked_per_pod: requests::per_pod(&collecting.asked, &asked, &BTreeMap::new(), pods),
             served_per_pod: requests::per_pod(&collecting.served, &served, &own, pods),
             spans,

@@ -17,11 +17,16 @@ struct Making {
     namespace: String,
     pods: Objects,
     volumes: Option<(Objects, Objects)>,
+    /// Whether they are on nodes from the start, so that nobody has to place them.
+    placed: bool,
 }
 
 impl Run<'_> {
     pub(super) async fn create_pods(&mut self, number: usize, pods: &CreatePods) -> anyhow::Result<()> {
         let making = self.prepare(number, pods).await?;
+        if making.placed {
+            return self.create_placed_pods(&making).await;
+        }
         if pods.collect {
             self.start_collecting(collected(&making)).await?;
         }
@@ -46,6 +51,22 @@ impl Run<'_> {
             self.stop_collecting().await?;
         }
         Ok(())
+    }
+
+    /// Pods that are on nodes already. Hearing of each of them while it is written is not the scheduler's work, nor that of
+    /// the machine, so it is started anew when all are there.
+    async fn create_placed_pods(&mut self, making: &Making) -> anyhow::Result<()> {
+        self.stop_contestant()?;
+        make(&self.loader, making, Arrivals::Rapid).await?;
+        let none = BTreeMap::new();
+        let within = std::slice::from_ref(&making.namespace);
+        let which = Which {
+            namespaces: within,
+            labels: &none,
+        };
+        self.seen_without_scheduler(|seen| seen.counts(which).bound >= making.pods.count())
+            .await?;
+        self.start_contestant()
     }
 
     /// The same with pods that are there before the scheduler is.
@@ -91,13 +112,15 @@ impl Run<'_> {
             )),
             None => None,
         };
-        let making = Making {
+        let objects = Objects::pods(pods.template.as_ref(), pods.count)?;
+        let first = objects.object(0)?;
+        self.loader.priority_class_of(&first).await?;
+        Ok(Making {
             namespace,
-            pods: Objects::pods(pods.template.as_ref(), pods.count)?,
+            pods: objects,
             volumes,
-        };
-        self.loader.priority_class_of(&making.pods.object(0)?).await?;
-        Ok(making)
+            placed: first["spec"]["nodeName"].is_string(),
+        })
     }
 
     fn bound_in(&self, namespace: &str) -> anyhow::Result<usize> {
