@@ -23,9 +23,9 @@ pub(super) fn listed<T: Stored>(store: &Store<T>, page: &PageOf) -> Listed<T> {
     let items: Vec<_> = objects.by_ref().take(page.limit).cloned().collect();
     let more = objects.next().is_some();
     let next = items.last().filter(|_| more).map(|last| {
-        let ObjectName { namespace, name } = last.key();
+        let (namespace, name) = last.key();
         if namespace.is_empty() {
-            name.to_string()
+            name.to_owned()
         } else {
             format!("{namespace}/{name}")
         }

@@ -1,6 +1,8 @@
 //! What the API server has told us of one kind, and what a watch event changes in it.
 
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -8,8 +10,9 @@ use plimsoll_model::storage::StorageObject;
 use plimsoll_model::{DisruptionBudget, Namespace, Node, ObjectName, Pod, ResourceVersion, Uid, WorkloadSelector};
 
 /// What the store needs to know of an object.
-pub(crate) trait Stored {
-    fn key(&self) -> ObjectName;
+pub(crate) trait Stored: 'static {
+    /// Namespace and name, by which it is found.
+    fn key(&self) -> (&str, &str);
     fn uid(&self) -> &Uid;
     fn version(&self) -> ResourceVersion;
 
@@ -24,9 +27,13 @@ pub(crate) trait Stored {
     }
 }
 
+fn parts(name: &ObjectName) -> (&str, &str) {
+    (&name.namespace, &name.name)
+}
+
 impl Stored for Namespace {
-    fn key(&self) -> ObjectName {
-        ObjectName::new("", self.name.clone())
+    fn key(&self) -> (&str, &str) {
+        ("", &self.name)
     }
 
     fn uid(&self) -> &Uid {
@@ -43,8 +50,8 @@ impl Stored for Namespace {
 }
 
 impl Stored for WorkloadSelector {
-    fn key(&self) -> ObjectName {
-        self.name.clone()
+    fn key(&self) -> (&str, &str) {
+        parts(&self.name)
     }
 
     fn uid(&self) -> &Uid {
@@ -61,8 +68,8 @@ impl Stored for WorkloadSelector {
 }
 
 impl Stored for DisruptionBudget {
-    fn key(&self) -> ObjectName {
-        self.name.clone()
+    fn key(&self) -> (&str, &str) {
+        parts(&self.name)
     }
 
     fn uid(&self) -> &Uid {
@@ -81,8 +88,8 @@ impl Stored for DisruptionBudget {
 }
 
 impl Stored for StorageObject {
-    fn key(&self) -> ObjectName {
-        self.name().clone()
+    fn key(&self) -> (&str, &str) {
+        parts(self.name())
     }
 
     fn uid(&self) -> &Uid {
@@ -99,8 +106,8 @@ impl Stored for StorageObject {
 }
 
 impl Stored for Pod {
-    fn key(&self) -> ObjectName {
-        self.name.clone()
+    fn key(&self) -> (&str, &str) {
+        parts(&self.name)
     }
 
     fn uid(&self) -> &Uid {
@@ -117,8 +124,8 @@ impl Stored for Pod {
 }
 
 impl Stored for Node {
-    fn key(&self) -> ObjectName {
-        ObjectName::new("", self.name.clone())
+    fn key(&self) -> (&str, &str) {
+        ("", &self.name)
     }
 
     fn uid(&self) -> &Uid {
@@ -163,7 +170,7 @@ impl<T> StoreChange<T> {
 /// versions, so the highest that it has told says nothing about the rest.
 #[derive(Debug)]
 pub(crate) struct Store<T> {
-    objects: BTreeMap<ObjectName, Arc<T>>,
+    objects: BTreeSet<ByName<T>>,
     applied: ResourceVersion,
     synced: bool,
 }
@@ -171,12 +178,79 @@ pub(crate) struct Store<T> {
 impl<T> Default for Store<T> {
     fn default() -> Self {
         Self {
-            objects: BTreeMap::new(),
+            objects: BTreeSet::new(),
             applied: ResourceVersion::new(0),
             synced: false,
         }
     }
 }
+
+/// An object in the order of names, each of which is there once: within the object.
+#[derive(Debug)]
+struct ByName<T>(Arc<T>);
+
+/// What can be looked up among objects in the order of names.
+trait Named {
+    fn key(&self) -> (&str, &str);
+}
+
+impl<T: Stored> Named for ByName<T> {
+    fn key(&self) -> (&str, &str) {
+        self.0.key()
+    }
+}
+
+impl Named for ObjectName {
+    fn key(&self) -> (&str, &str) {
+        parts(self)
+    }
+}
+
+impl<'a, T: Stored + 'a> Borrow<dyn Named + 'a> for ByName<T> {
+    fn borrow(&self) -> &(dyn Named + 'a) {
+        self
+    }
+}
+
+impl Ord for dyn Named + '_ {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+impl PartialOrd for dyn Named + '_ {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for dyn Named + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for dyn Named + '_ {}
+
+impl<T: Stored> Ord for ByName<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.key().cmp(&other.0.key())
+    }
+}
+
+impl<T: Stored> PartialOrd for ByName<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: Stored> PartialEq for ByName<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key() == other.0.key()
+    }
+}
+
+impl<T: Stored> Eq for ByName<T> {}
 
 impl<T: Stored> Store<T> {
     /// Every change up to this version is in the store.
@@ -190,17 +264,18 @@ impl<T: Stored> Store<T> {
     }
 
     pub(crate) fn find(&self, key: &ObjectName) -> Option<&Arc<T>> {
-        self.objects.get(key)
+        self.objects.get(key as &dyn Named).map(|object| &object.0)
     }
 
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<T>> {
-        self.objects.values()
+        self.objects.iter().map(|object| &object.0)
     }
 
     /// The objects behind this name, in the order of names.
     pub(crate) fn objects_after(&self, after: Option<&ObjectName>) -> impl Iterator<Item = &Arc<T>> {
-        let bound = after.map_or(Bound::Unbounded, Bound::Excluded);
-        self.objects.range((bound, Bound::Unbounded)).map(|(_, object)| object)
+        let bound = after.map_or(Bound::Unbounded, |after| Bound::Excluded(after as &dyn Named));
+        let behind = self.objects.range::<dyn Named, _>((bound, Bound::Unbounded));
+        behind.map(|object| &object.0)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -226,20 +301,20 @@ impl<T: Stored> Store<T> {
         }
         let mut before = std::mem::take(&mut self.objects);
         for new in objects {
-            let key = new.key();
-            match before.remove(&key) {
-                None => out.push(StoreChange::Added(Arc::clone(&new))),
-                Some(old) => Self::difference(old, &new, out),
+            let new = ByName(new);
+            match before.take(&new) {
+                None => out.push(StoreChange::Added(Arc::clone(&new.0))),
+                Some(old) => Self::difference(old.0, &new.0, out),
             }
-            self.objects.insert(key, new);
+            self.objects.insert(new);
         }
         // What cannot even be named may be any of those that are missing.
         let keep_all = keep.iter().any(|name| name.name.is_empty());
-        for (key, old) in before {
-            if keep_all || keep.contains(&key) {
-                self.objects.insert(key, old);
+        for old in before {
+            if keep_all || keep.iter().any(|name| parts(name) == old.0.key()) {
+                self.objects.insert(old);
             } else {
-                out.push(StoreChange::Deleted(old));
+                out.push(StoreChange::Deleted(old.0));
             }
         }
         self.applied = version;
@@ -256,9 +331,9 @@ impl<T: Stored> Store<T> {
             return;
         }
         self.applied = new.version();
-        match self.objects.insert(new.key(), Arc::clone(&new)) {
+        match self.objects.replace(ByName(Arc::clone(&new))) {
             None => out.push(StoreChange::Added(new)),
-            Some(old) => Self::difference(old, &new, out),
+            Some(old) => Self::difference(old.0, &new, out),
         }
     }
 
@@ -268,8 +343,8 @@ impl<T: Stored> Store<T> {
             return;
         }
         self.applied = version;
-        if let Some(old) = self.objects.remove(key) {
-            out.push(StoreChange::Deleted(old));
+        if let Some(old) = self.objects.take(key as &dyn Named) {
+            out.push(StoreChange::Deleted(old.0));
         }
     }
 
@@ -282,12 +357,17 @@ impl<T: Stored> Store<T> {
 
     /// Takes the whole of an object that is known in part.
     fn complete(&mut self, new: Arc<T>, out: &mut Vec<StoreChange<T>>) {
-        let Some(old) = self.objects.get_mut(&new.key()) else {
+        let new = ByName(new);
+        let Some(ByName(old)) = self.objects.get(&new) else {
             return;
         };
-        if old.uid() == new.uid() && old.version() == new.version() && new.completes(old) {
-            let old = std::mem::replace(old, Arc::clone(&new));
-            out.push(StoreChange::Updated { old, new });
+        if old.uid() == new.0.uid() && old.version() == new.0.version() && new.0.completes(old) {
+            let old = Arc::clone(old);
+            out.push(StoreChange::Updated {
+                old,
+                new: Arc::clone(&new.0),
+            });
+            self.objects.replace(new);
         }
     }
 

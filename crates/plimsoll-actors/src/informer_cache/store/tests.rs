@@ -55,7 +55,7 @@ fn a_pod_created_anew_under_its_name_is_two_pods() {
 fn two_streams_of_the_same_changes_tell_each_change_once() {
     let mut store = listed();
     let mut out = Vec::new();
-    let name = at("a", "1", 1).key();
+    let name = at("a", "1", 1).name.clone();
     store.upsert(at("a", "1", 1), &mut out);
     // The forced stream is ahead and has seen the deletion; the kind's own watch comes after with what was before it.
     store.delete(&name, ResourceVersion::new(3), &mut out);
@@ -82,7 +82,7 @@ fn what_cannot_be_decoded_stays_as_it_was_known() {
     let mut out = Vec::new();
     store.replace(vec![at("a", "1", 1)], &[], ResourceVersion::new(1), &mut out);
     out.clear();
-    let name = at("a", "1", 1).key();
+    let name = at("a", "1", 1).name.clone();
     store.replace(Vec::new(), &[name], ResourceVersion::new(2), &mut out);
     assert!(out.is_empty());
     assert_eq!(store.len(), 1);
