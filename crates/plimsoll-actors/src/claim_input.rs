@@ -69,7 +69,7 @@ pub(crate) fn extender_bind_input(reply: ExtenderBindReply, now: Moment) -> Clai
 pub(crate) fn read_input(read: PodRead, uid: &Uid) -> ClaimInput {
     ClaimInput::Read(match read {
         PodRead::Found(pod) if pod.uid != *uid => ReadResult::Gone,
-        PodRead::Found(pod) => match &pod.spec.node_name {
+        PodRead::Found(pod) => match &pod.node_name {
             Some(node) => ReadResult::Assigned { node: node.clone() },
             None if pod.is_terminating() => ReadResult::Deleting,
             None => ReadResult::Unassigned,

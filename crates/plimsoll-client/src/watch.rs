@@ -20,6 +20,7 @@ use crate::{ApiClient, BarrierError, WatchPulse};
 
 mod backoff;
 mod frame;
+mod initial;
 mod kind;
 mod lease;
 mod list;
@@ -160,7 +161,7 @@ impl fmt::Debug for ListingTeller {
 /// instead, from then on. Time between tries grows from 0.8 s to 30 s with jitter from the given generator, is never
 /// shorter than the server's `Retry-After`, and starts over once a watch delivers.
 #[derive(Debug)]
-pub struct Watch<K> {
+pub struct Watch<K: WatchedKind> {
     client: ApiClient,
     random: ChaCha8Rng,
     backoff: Backoff,
@@ -175,6 +176,8 @@ pub struct Watch<K> {
     kept: RawPolicy,
     pulse: WatchPulse,
     teller: Option<ListingTeller>,
+    /// While a stream is open it is there.
+    sharing: K::Sharing,
     kind: PhantomData<K>,
 }
 
@@ -194,6 +197,7 @@ impl<K: WatchedKind> Watch<K> {
             kept: RawPolicy::NOTHING,
             pulse: WatchPulse::default(),
             teller: None,
+            sharing: K::Sharing::default(),
             kind: PhantomData,
         }
     }
@@ -338,7 +342,9 @@ impl<K: WatchedKind> Watch<K> {
         }
         let opening = WatchStream::<K>::open(&self.client, from, seconds, self.raw.clone());
         let mut stream = match excused(&self.pulse, opening).await {
-            Ok(stream) => stream.with_pulse(self.pulse.clone()),
+            Ok(stream) => stream
+                .with_pulse(self.pulse.clone())
+                .sharing(std::mem::take(&mut self.sharing)),
             Err(end) => return Round { end, delivered: false },
         };
         self.deliver(&mut stream, sink).await
@@ -351,6 +357,7 @@ impl<K: WatchedKind> Watch<K> {
             Either::Left(_) => End::MoreWanted,
             Either::Right((end, _)) => end,
         };
+        self.sharing = stream.take_sharing();
         self.seen = stream.position();
         self.position = Some(self.seen);
         Round {
@@ -365,7 +372,9 @@ impl<K: WatchedKind> Watch<K> {
         let opening = WatchStream::<K>::open_list(&self.client, seconds, self.raw.clone());
         let listed = match excused(&self.pulse, opening).await {
             Ok(stream) => {
-                let mut stream = stream.with_pulse(self.pulse.clone());
+                let mut stream = stream
+                    .with_pulse(self.pulse.clone())
+                    .sharing(std::mem::take(&mut self.sharing));
                 stream.collect_initial().await.map(|initial| (stream, initial))
             }
             Err(end) => Err(end),
@@ -390,7 +399,7 @@ impl<K: WatchedKind> Watch<K> {
 
     async fn list_paged(&mut self, sink: &Sender<WatchBatch<K::Object>>) -> Round {
         let begun = self.client.clock().now();
-        let listing = list::pages::<K>(&self.client, self.raw.now(), &self.pulse);
+        let listing = list::pages::<K>(&self.client, self.raw.now(), &mut self.sharing, &self.pulse);
         let (event, version) = match excused(&self.pulse, listing).await {
             Ok(listed) => listed,
             Err(end) => return Round { end, delivered: false },
@@ -447,7 +456,7 @@ pub async fn consistent_list<K: WatchedKind>(
     seen: ResourceVersion,
     raw: &RawPolicies,
 ) -> Result<WatchBatch<K::Object>, BarrierError> {
-    match list::pages::<K>(client, raw.now(), &WatchPulse::default()).await {
+    match list::pages::<K>(client, raw.now(), &mut K::Sharing::default(), &WatchPulse::default()).await {
         Ok((event, _)) => Ok(WatchBatch {
             events: vec![event.after(seen)],
         }),

@@ -42,7 +42,7 @@ pub(crate) struct Ledger {
 #[derive(Default)]
 struct Entry {
     pod: Option<Arc<Pod>>,
-    hold: Option<Hold>,
+    hold: Option<Box<Hold>>,
     counted: Option<Place>,
     /// What the columns hold for it.
     reserved: Option<Arc<VolumeReservation>>,
@@ -282,7 +282,7 @@ impl Ledger {
     pub(crate) fn hold(&mut self, pod: &Arc<Pod>, claim: ClaimId, node: CompactString) {
         self.note_guest(&pod.uid);
         let entry = self.pods.entry(pod.uid.clone()).or_default();
-        entry.hold = Some(Hold {
+        let hold = Hold {
             claim,
             pod: Arc::clone(pod),
             place: Place {
@@ -290,7 +290,8 @@ impl Ledger {
                 footprint: Arc::clone(pod.footprint()),
             },
             volumes: None,
-        });
+        };
+        entry.hold = Some(Box::new(hold));
     }
 
     /// Lets the pod's claim hold volumes too; they are reserved only after `recount`. Another claim starts without any.
@@ -435,7 +436,7 @@ impl Entry {
 
     fn place(&self) -> Option<Place> {
         let shown = self.pod.as_deref().and_then(|pod| {
-            let node = pod.spec.node_name.clone()?;
+            let node = pod.node_name.clone()?;
             (!pod.is_finished()).then(|| Place {
                 node,
                 footprint: Arc::clone(pod.footprint()),

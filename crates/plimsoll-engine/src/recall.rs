@@ -185,6 +185,7 @@ fn filters_that_follow_rows(plan: &Plan, skip: &[bool]) -> usize {
 /// Whether plugins that follow rows say the same of both: these do not look at volumes and claims, which are often the pod's own.
 fn is_of_one_kind(one: &Pod, two: &Pod) -> bool {
     one.spec.equals_but_for_claims(&two.spec)
+        && one.node_name == two.node_name
         && one.status.container_statuses == two.status.container_statuses
         && one.status.pod_level == two.status.pod_level
         && one.status.resize_pending_reason == two.status.resize_pending_reason

@@ -274,7 +274,7 @@ impl Run {
                 if let Some((claim, pod)) = self.oldest_claim() {
                     let node = self.engine.claim(claim).map(|claim| claim.node().to_owned());
                     let mut new = Pod::clone(&pod);
-                    new.spec.node_name = node.map(Into::into);
+                    new.node_name = node.map(Into::into);
                     self.answer(claim, ClaimInput::Bound);
                     let new = Arc::new(new);
                     self.guests.push(Arc::clone(&new));

@@ -46,6 +46,12 @@ impl Footprint {
 #[derive(Default)]
 pub struct LazyFootprint(OnceLock<Arc<Footprint>>);
 
+impl From<Arc<Footprint>> for LazyFootprint {
+    fn from(known: Arc<Footprint>) -> Self {
+        Self(OnceLock::from(known))
+    }
+}
+
 impl Clone for LazyFootprint {
     fn clone(&self) -> Self {
         Self::default()

@@ -10,8 +10,15 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 pub use self::faults::{label_key_faults, label_value_faults};
 
 /// Labels of an object, sorted by key; copies share them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Eq, Hash, Default)]
+#[expect(clippy::derived_hash_with_manual_eq, reason = "copies are equal, and hash alike")]
 pub struct Labels(Arc<[(CompactString, CompactString)]>);
+
+impl PartialEq for Labels {
+    fn eq(&self, other: &Self) -> bool {
+        self.is_one_with(other) || self.0 == other.0
+    }
+}
 
 impl Labels {
     /// No labels.
@@ -35,6 +42,21 @@ impl Labels {
     /// Keys and values in order of the keys.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    /// Whether both are copies of the same, so that there is nothing to compare.
+    pub fn is_one_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Where they are: the same for all copies.
+    pub(crate) fn place(&self) -> usize {
+        self.0.as_ptr().addr()
+    }
+
+    /// How many copies there are.
+    pub(crate) fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
     }
 
     /// How many there are.

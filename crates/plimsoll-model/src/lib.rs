@@ -32,6 +32,8 @@ mod requests;
 mod resource_list;
 mod resource_version;
 mod selector;
+mod shared;
+mod sharing;
 mod spread;
 mod taint;
 mod timestamp;
@@ -72,6 +74,8 @@ pub use requests::{
 pub use resource_list::{ResourceList, is_extended_resource, is_scalar_resource};
 pub use resource_version::{ParseResourceVersionError, ResourceVersion};
 pub use selector::{LabelRequirement, LabelSelector, NodeSelectorTerm, Operator, ParseSelectorError, Requirement};
+pub use shared::Shared;
+pub use sharing::{NodeSharing, PodSharing};
 pub use spread::{NodeInclusionPolicy, TopologySpreadConstraint, WhenUnsatisfiable};
 pub use taint::{Effect, Taint, Toleration, TolerationOperator, first_untolerated};
 pub use timestamp::Timestamp;

@@ -1,6 +1,6 @@
 use compact_str::CompactString;
 
-use crate::{Amounts, Labels, Raw, ResourceVersion, Taint, Uid};
+use crate::{Amounts, Labels, Raw, ResourceVersion, Shared, Taint, Uid};
 
 /// A node as the scheduler sees it.
 #[derive(Debug, Clone, Eq)]
@@ -112,7 +112,7 @@ pub struct NodeCondition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeImage {
     /// The names it is known by.
-    pub names: Vec<CompactString>,
+    pub names: Shared<Vec<CompactString>>,
     /// Its size.
     pub size_bytes: i64,
 }

@@ -3,8 +3,8 @@ use serde::Deserialize;
 
 use crate::decode::or_default;
 use crate::{
-    Affinity, HostPort, Labels, LazyFootprint, ObjectName, Raw, ResourceList, ResourceVersion, Timestamp, Toleration,
-    TopologySpreadConstraint, TraceParent, Uid, VolumeKind,
+    Affinity, HostPort, Labels, LazyFootprint, ObjectName, Raw, ResourceList, ResourceVersion, Shared, Timestamp,
+    Toleration, TopologySpreadConstraint, TraceParent, Uid, VolumeKind,
 };
 
 /// The scheduler that a pod without `schedulerName` wants.
@@ -30,9 +30,11 @@ pub struct Pod {
     /// Set once it is to be deleted.
     pub deletion_timestamp: Option<Timestamp>,
     /// The object that manages it, if one does.
-    pub controller: Option<Box<ControllerReference>>,
+    pub controller: Option<Shared<ControllerReference>>,
+    /// The node it is on, once it has one.
+    pub node_name: Option<CompactString>,
     /// What it wants.
-    pub spec: PodSpec,
+    pub spec: Shared<PodSpec>,
     /// What has become of it.
     pub status: PodStatus,
     /// The whole of it, where somebody needs that. It takes no part in equality.
@@ -53,6 +55,7 @@ impl PartialEq for Pod {
             creation_timestamp,
             deletion_timestamp,
             controller,
+            node_name,
             spec,
             status,
             raw: _,
@@ -67,6 +70,7 @@ impl PartialEq for Pod {
             && *creation_timestamp == other.creation_timestamp
             && *deletion_timestamp == other.deletion_timestamp
             && *controller == other.controller
+            && *node_name == other.node_name
             && *spec == other.spec
             && *status == other.status
     }
@@ -90,7 +94,7 @@ impl Pod {
 
     /// The node it is on, once it has one.
     pub fn node_name(&self) -> Option<&str> {
-        self.spec.node_name.as_deref()
+        self.node_name.as_deref()
     }
 
     /// Ports that its containers and sidecars want on the node.
@@ -126,8 +130,6 @@ pub struct ControllerReference {
 pub struct PodSpec {
     /// The scheduler meant to place it; never empty.
     pub scheduler_name: CompactString,
-    /// The node it is on, once it has one.
-    pub node_name: Option<CompactString>,
     /// Resolved from its priority class by the API server.
     pub priority: Option<i32>,
     /// Whether others may be evicted for it.
@@ -139,13 +141,13 @@ pub struct PodSpec {
     /// Where it wants to be and not to be.
     pub affinity: Option<Box<Affinity>>,
     /// Taints it puts up with.
-    pub tolerations: Vec<Toleration>,
+    pub tolerations: Shared<Vec<Toleration>>,
     /// How its like are to be spread.
     pub topology_spread_constraints: Vec<TopologySpreadConstraint>,
     /// Containers that run side by side.
-    pub containers: Vec<Container>,
+    pub containers: Shared<Vec<Container>>,
     /// Containers that run one after the other before those, and sidecars.
-    pub init_containers: Vec<Container>,
+    pub init_containers: Shared<Vec<Container>>,
     /// What its sandbox needs on top.
     pub overhead: ResourceList,
     /// Requests of the pod as a whole.
@@ -169,7 +171,6 @@ impl PodSpec {
     pub fn equals_but_for_claims(&self, other: &Self) -> bool {
         let Self {
             scheduler_name,
-            node_name,
             priority,
             preemption_policy,
             scheduling_gates,
@@ -188,23 +189,24 @@ impl PodSpec {
             host_network,
             host_users,
         } = self;
-        *containers == other.containers
-            && *init_containers == other.init_containers
-            && *overhead == other.overhead
-            && *pod_level_requests == other.pod_level_requests
-            && *limits == other.limits
-            && *node_selector == other.node_selector
-            && *affinity == other.affinity
-            && *tolerations == other.tolerations
-            && *topology_spread_constraints == other.topology_spread_constraints
-            && *priority == other.priority
-            && *preemption_policy == other.preemption_policy
-            && *scheduler_name == other.scheduler_name
-            && *node_name == other.node_name
-            && *scheduling_gates == other.scheduling_gates
-            && *scheduling_group == other.scheduling_group
-            && *host_network == other.host_network
-            && *host_users == other.host_users
+        // Most are held together.
+        std::ptr::eq(self, other)
+            || *containers == other.containers
+                && *init_containers == other.init_containers
+                && *overhead == other.overhead
+                && *pod_level_requests == other.pod_level_requests
+                && *limits == other.limits
+                && *node_selector == other.node_selector
+                && *affinity == other.affinity
+                && *tolerations == other.tolerations
+                && *topology_spread_constraints == other.topology_spread_constraints
+                && *priority == other.priority
+                && *preemption_policy == other.preemption_policy
+                && *scheduler_name == other.scheduler_name
+                && *scheduling_gates == other.scheduling_gates
+                && *scheduling_group == other.scheduling_group
+                && *host_network == other.host_network
+                && *host_users == other.host_users
     }
 }
 
@@ -270,7 +272,7 @@ pub struct PodStatus {
     pub nominated_node_name: Option<CompactString>,
     /// When the kubelet took it on.
     pub start_time: Option<Timestamp>,
-    /// The `PodScheduled` condition.
+    /// The `PodScheduled` condition of a pod without a node; once it has one there is nothing left to say.
     pub pod_scheduled: Option<Box<PodCondition>>,
     /// The `DisruptionTarget` condition: why the pod is being removed, if somebody said so.
     pub disruption_target: Option<Box<PodCondition>>,

@@ -25,7 +25,7 @@ pub fn pod(name: &str) -> PodBuilder {
     };
     let spec = PodSpec {
         scheduler_name: "default-scheduler".into(),
-        containers: vec![container],
+        containers: vec![container].into(),
         ..PodSpec::default()
     };
     PodBuilder {
@@ -39,7 +39,8 @@ pub fn pod(name: &str) -> PodBuilder {
             creation_timestamp: None,
             deletion_timestamp: None,
             controller: None,
-            spec,
+            node_name: None,
+            spec: spec.into(),
             status: PodStatus::default(),
             raw: None,
             footprint: LazyFootprint::default(),
@@ -189,7 +190,7 @@ impl PodBuilder {
 
     /// It is bound to a node.
     pub fn on(mut self, node: &str) -> Self {
-        self.pod.spec.node_name = Some(node.into());
+        self.pod.node_name = Some(node.into());
         self
     }
 
@@ -374,7 +375,7 @@ impl NodeBuilder {
     /// Adds an image with one name.
     pub fn image(mut self, name: &str, size_bytes: i64) -> Self {
         self.node.status.images.push(NodeImage {
-            names: vec![name.into()],
+            names: vec![name.into()].into(),
             size_bytes,
         });
         self

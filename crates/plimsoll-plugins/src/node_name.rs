@@ -33,7 +33,7 @@ impl Plugin for NodeName {
 
 impl Filter for NodeName {
     fn filter(&self, cycle: CycleContext<'_>, _: &CycleState, pass: &mut FilterPass<'_>) -> Result<(), String> {
-        let Some(name) = cycle.pod.spec.node_name.as_deref().filter(|name| !name.is_empty()) else {
+        let Some(name) = cycle.pod.node_name.as_deref().filter(|name| !name.is_empty()) else {
             return Ok(());
         };
         let mut named = NodeSet::new();
@@ -61,7 +61,7 @@ impl Filter for NodeName {
     }
 
     fn lacking(&self, cycle: CycleContext<'_>, _: &CycleState, _: NodeIndex) -> Vec<String> {
-        let name = cycle.pod.spec.node_name.as_deref().unwrap_or_default();
+        let name = cycle.pod.node_name.as_deref().unwrap_or_default();
         vec![format!("the pod names node {name}")]
     }
 }

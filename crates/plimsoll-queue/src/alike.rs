@@ -36,6 +36,7 @@ impl PartialEq for Likeness<'_> {
         one.name.namespace == two.name.namespace
             && self.labels() == other.labels()
             && one.spec == two.spec
+            && one.node_name == two.node_name
             && one.status.resource_claim_statuses == two.status.resource_claim_statuses
             && self.name() == other.name()
     }
@@ -58,6 +59,7 @@ mod tests {
     use std::hash::BuildHasher;
 
     use foldhash::fast::FixedState;
+    use plimsoll_model::Shared;
     use plimsoll_model::testing::{PodBuilder, pod};
 
     use super::*;
@@ -79,7 +81,7 @@ mod tests {
             ("priority", one("b").priority(5), false),
             (
                 "owner",
-                one("b").with(|pod| pod.controller = Some(Box::default())),
+                one("b").with(|pod| pod.controller = Some(Shared::default())),
                 false,
             ),
         ];

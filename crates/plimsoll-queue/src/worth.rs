@@ -22,10 +22,15 @@ pub(crate) struct Happening<'a> {
     pub(crate) objects: &'a EventObjects,
 }
 
+/// Whether nothing differs of what the API server keeps in `spec`.
+fn same_spec(old: &Pod, new: &Pod) -> bool {
+    old.spec == new.spec && old.node_name == new.node_name
+}
+
 impl Happening<'_> {
     /// Whether this is a change of that pod's own spec.
     pub(crate) fn changes_spec_of(&self, pod: &Pod) -> bool {
-        self.own_update(pod).is_some_and(|(old, new)| old.spec != new.spec)
+        self.own_update(pod).is_some_and(|(old, new)| !same_spec(old, new))
     }
 
     fn own_update(&self, pod: &Pod) -> Option<(&Pod, &Pod)> {
@@ -41,7 +46,7 @@ impl Happening<'_> {
     /// The generic update of a pod that leaves its spec alone is mostly our own condition coming back: a plugin that hears
     /// of everything would have the pod retried for ever.
     fn echoes(&self, pod: &Pod) -> bool {
-        self.event.action == Action::UPDATE && self.own_update(pod).is_some_and(|(old, new)| old.spec == new.spec)
+        self.event.action == Action::UPDATE && self.own_update(pod).is_some_and(|(old, new)| same_spec(old, new))
     }
 
     /// What it is worth to a pod that these plugins rejected or hold back, asking them as kube-scheduler does: one that the

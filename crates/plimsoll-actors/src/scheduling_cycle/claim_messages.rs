@@ -169,7 +169,7 @@ impl SchedulingCycleState {
     fn tell_of_room(&self, pod: &Pod, node: CompactString) {
         let freed = ClusterEvent::new(EventResource::AssignedPod, Action::DELETE);
         let mut placed = Pod::clone(pod);
-        placed.spec.node_name = Some(node);
+        placed.node_name = Some(node);
         let objects = EventObjects::Pod {
             old: Some(Arc::new(placed)),
             new: None,

@@ -3,16 +3,18 @@ use std::sync::Arc;
 
 use plimsoll_model::storage::StorageObject;
 use plimsoll_model::{
-    DecodeError, DisruptionBudget, Namespace, Node, ObjectName, Pod, Raw, RawPolicy, ResourceVersion, WorkloadKind,
-    WorkloadSelector, decode_csi_driver, decode_csi_node, decode_csi_storage_capacity, decode_disruption_budget,
-    decode_namespace, decode_node, decode_persistent_volume, decode_persistent_volume_claim, decode_pod,
-    decode_storage_class, decode_volume_attachment, decode_workload_selector,
+    DecodeError, DisruptionBudget, Namespace, Node, NodeSharing, ObjectName, Pod, PodSharing, Raw, RawPolicy,
+    ResourceVersion, WorkloadKind, WorkloadSelector, decode_csi_driver, decode_csi_node, decode_csi_storage_capacity,
+    decode_disruption_budget, decode_namespace, decode_node, decode_persistent_volume, decode_persistent_volume_claim,
+    decode_pod, decode_storage_class, decode_volume_attachment, decode_workload_selector,
 };
 
 /// A kind that can be watched: where it is, and how it is read.
 pub trait WatchedKind: fmt::Debug + Send + Sync + 'static {
     /// What its objects are decoded into.
     type Object: fmt::Debug + Send + Sync + 'static;
+    /// What its objects have alike.
+    type Sharing: fmt::Debug + Default + Send + Sync + 'static;
     /// The plural, for logs.
     const NAME: &'static str;
     /// Path of the collection over all namespaces.
@@ -22,6 +24,9 @@ pub trait WatchedKind: fmt::Debug + Send + Sync + 'static {
 
     /// Reads one object, and keeps the whole of its JSON if `raw` wants that.
     fn decode(json: &[u8], raw: RawPolicy) -> Result<Self::Object, DecodeError>;
+
+    /// Lets an object that was just read hold what others hold already.
+    fn share(_: &mut Self::Object, _: &mut Self::Sharing) {}
 
     /// The part of a policy that is about this kind.
     fn raw(_: RawPolicy) -> RawPolicy {
@@ -41,6 +46,7 @@ pub struct Pods;
 
 impl WatchedKind for Pods {
     type Object = Pod;
+    type Sharing = PodSharing;
     const NAME: &'static str = "pods";
     const PATH: &'static str = "/api/v1/pods";
     const FIELD_SELECTOR: Option<&'static str> = Some("status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed");
@@ -50,11 +56,11 @@ impl WatchedKind for Pods {
         if raw.keeps(&pod) {
             pod.raw = Some(Raw::of_object(json)?);
         }
-        // Each watch has a task of its own, and many pods at once are what a term begins with.
-        if pod.node_name().is_some() {
-            pod.footprint();
-        }
         Ok(pod)
+    }
+
+    fn share(pod: &mut Pod, sharing: &mut PodSharing) {
+        sharing.share(pod);
     }
 
     fn raw(policy: RawPolicy) -> RawPolicy {
@@ -76,6 +82,7 @@ pub struct Nodes;
 
 impl WatchedKind for Nodes {
     type Object = Node;
+    type Sharing = NodeSharing;
     const NAME: &'static str = "nodes";
     const PATH: &'static str = "/api/v1/nodes";
 
@@ -85,6 +92,10 @@ impl WatchedKind for Nodes {
             node.raw = Some(Raw::of_object(json)?);
         }
         Ok(node)
+    }
+
+    fn share(node: &mut Node, sharing: &mut NodeSharing) {
+        sharing.share(node);
     }
 
     fn raw(policy: RawPolicy) -> RawPolicy {
@@ -106,6 +117,7 @@ pub struct Namespaces;
 
 impl WatchedKind for Namespaces {
     type Object = Namespace;
+    type Sharing = ();
     const NAME: &'static str = "namespaces";
     const PATH: &'static str = "/api/v1/namespaces";
 
@@ -128,6 +140,7 @@ pub struct DisruptionBudgets;
 
 impl WatchedKind for DisruptionBudgets {
     type Object = DisruptionBudget;
+    type Sharing = ();
     const NAME: &'static str = "poddisruptionbudgets";
     const PATH: &'static str = "/apis/policy/v1/poddisruptionbudgets";
 
@@ -153,6 +166,7 @@ macro_rules! workloads {
 
         impl WatchedKind for $kind {
             type Object = WorkloadSelector;
+            type Sharing = ();
             const NAME: &'static str = $name;
             const PATH: &'static str = $path;
 
@@ -191,6 +205,7 @@ macro_rules! storage {
 
         impl WatchedKind for $kind {
             type Object = StorageObject;
+            type Sharing = ();
             const NAME: &'static str = $name;
             const PATH: &'static str = $path;
 

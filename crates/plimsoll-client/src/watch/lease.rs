@@ -24,6 +24,7 @@ pub(super) struct Leases;
 
 impl WatchedKind for Leases {
     type Object = StoredLease;
+    type Sharing = ();
     const NAME: &'static str = "leases";
     const PATH: &'static str = "/apis/coordination.k8s.io/v1/leases";
 

@@ -33,6 +33,7 @@ struct WireListMeta {
 pub(super) async fn pages<K: WatchedKind>(
     client: &ApiClient,
     raw: RawPolicy,
+    sharing: &mut K::Sharing,
     pulse: &WatchPulse,
 ) -> Result<(WatchEvent<K::Object>, ResourceVersion), End> {
     let mut listed = Listed::<K>::of(raw);
@@ -49,7 +50,7 @@ pub(super) async fn pages<K: WatchedKind>(
             next = Some(String::new());
             continue;
         }
-        next = listed.take_page(&reply)?;
+        next = listed.take_page(&reply, sharing)?;
         pulse.listing.beat();
     }
     let version = listed
@@ -74,7 +75,7 @@ pub(super) async fn version<K: WatchedKind>(client: &ApiClient) -> Result<Resour
         .await
         .map_err(|error| End::cut(error.to_string()))?;
     let mut listed = Listed::<K>::of(RawPolicy::NOTHING);
-    listed.take_page(&reply)?;
+    listed.take_page(&reply, &mut K::Sharing::default())?;
     listed
         .version
         .ok_or_else(|| End::cut("a list without a version".to_owned()))
@@ -98,7 +99,7 @@ impl<K: WatchedKind> Listed<K> {
     }
 
     /// Takes one page and returns the token of the next.
-    fn take_page(&mut self, reply: &Reply) -> Result<Option<String>, End> {
+    fn take_page(&mut self, reply: &Reply, sharing: &mut K::Sharing) -> Result<Option<String>, End> {
         if !reply.status.is_success() {
             return Err(refused(reply));
         }
@@ -109,7 +110,10 @@ impl<K: WatchedKind> Listed<K> {
         for item in page.items.unwrap_or_default() {
             let json = item.get().as_bytes();
             match K::decode(json, self.raw) {
-                Ok(object) => self.objects.push(Arc::new(object)),
+                Ok(mut object) => {
+                    K::share(&mut object, sharing);
+                    self.objects.push(Arc::new(object));
+                }
                 Err(error) => self
                     .undecodable
                     .push(undecodable_object(json, version, &error.to_string())),

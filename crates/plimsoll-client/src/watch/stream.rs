@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -10,13 +8,14 @@ use bytes::Bytes;
 use http::StatusCode;
 use http_body::{Body as _, Frame};
 use kube::client::Body;
-use plimsoll_model::{ObjectName, RawPolicy, ResourceVersion};
+use plimsoll_model::ResourceVersion;
 use tokio::sync::mpsc::Sender;
 use tokio::time::timeout;
 
 use super::frame::{LineTooLong, Lines};
+use super::initial::InitialObjects;
 use super::wire::{Line, decode_line};
-use super::{RawPolicies, UndecodableObject, WatchBatch, WatchEvent, WatchedKind, excused};
+use super::{RawPolicies, WatchBatch, WatchEvent, WatchedKind, excused};
 use crate::api_client::{Reply, SendError, get, whole};
 use crate::api_status::ApiStatus;
 use crate::{ApiClient, WatchPulse};
@@ -89,6 +88,7 @@ pub(crate) struct WatchStream<K: WatchedKind> {
     position: ResourceVersion,
     delivered: u64,
     raw: RawPolicies,
+    sharing: K::Sharing,
     pulse: WatchPulse,
     kind: PhantomData<K>,
 }
@@ -165,6 +165,7 @@ impl<K: WatchedKind> WatchStream<K> {
             position,
             delivered: 0,
             raw,
+            sharing: K::Sharing::default(),
             pulse: WatchPulse::default(),
             kind: PhantomData,
         })
@@ -173,6 +174,16 @@ impl<K: WatchedKind> WatchStream<K> {
     /// Shows there that it works.
     pub(crate) fn with_pulse(self, pulse: WatchPulse) -> Self {
         Self { pulse, ..self }
+    }
+
+    /// Lets its objects hold what those before them hold.
+    pub(crate) fn sharing(self, sharing: K::Sharing) -> Self {
+        Self { sharing, ..self }
+    }
+
+    /// What its objects hold, for those of the next one.
+    pub(crate) fn take_sharing(&mut self) -> K::Sharing {
+        std::mem::take(&mut self.sharing)
     }
 
     /// The last version that was delivered.
@@ -185,29 +196,23 @@ impl<K: WatchedKind> WatchStream<K> {
         self.delivered
     }
 
-    /// Reads the list at the beginning of the stream. Changes may mix with it, so it is kept by name.
+    /// Reads the list at the beginning of the stream. Changes may mix with it.
     pub(crate) async fn collect_initial(&mut self) -> Result<WatchEvent<K::Object>, End> {
-        let mut initial: BTreeMap<ObjectName, Result<Arc<K::Object>, UndecodableObject>> = BTreeMap::new();
+        let mut initial = InitialObjects::<K>::default();
         // The same for all of it, however long it takes, so that the list can say what it has.
         let raw = self.raw.now();
         loop {
             while let Some(line) = self.lines.next() {
-                match decode_line::<K>(&line, self.position, raw).map_err(End::cut)? {
-                    Line::Event(WatchEvent::Upsert(object), _) => {
-                        initial.insert(K::name(&object), Ok(object));
-                    }
-                    Line::Event(WatchEvent::Undecodable(object), _) => {
-                        initial.insert(object.name.clone(), Err(object));
-                    }
-                    Line::Event(WatchEvent::Delete { name, .. }, _) => {
-                        initial.remove(&name);
-                    }
+                match decode_line::<K>(&line, self.position, raw, &mut self.sharing).map_err(End::cut)? {
+                    Line::Event(WatchEvent::Upsert(object), _) => initial.upsert(object),
+                    Line::Event(WatchEvent::Undecodable(object), _) => initial.undecodable(object),
+                    Line::Event(WatchEvent::Delete { name, .. }, _) => initial.delete(name),
                     Line::Bookmark {
                         version,
                         initial_events_end: true,
                     } => {
                         self.position = version;
-                        return Ok(replace(initial, version, raw));
+                        return Ok(initial.replace(version, raw));
                     }
                     Line::Event(..) | Line::Bookmark { .. } => {}
                     Line::Error(status) if status.code == StatusCode::INTERNAL_SERVER_ERROR.as_u16() => {
@@ -266,7 +271,7 @@ impl<K: WatchedKind> WatchStream<K> {
         while events.len() < BATCH
             && let Some(line) = self.lines.next()
         {
-            match decode_line::<K>(&line, self.position, raw).map_err(End::cut)? {
+            match decode_line::<K>(&line, self.position, raw, &mut self.sharing).map_err(End::cut)? {
                 Line::Event(event, version) => {
                     self.position = version;
                     events.push(event);
@@ -322,28 +327,6 @@ impl<K: WatchedKind> WatchStream<K> {
 struct Refusal {
     status: Option<StatusCode>,
     end: End,
-}
-
-fn replace<T>(
-    initial: BTreeMap<ObjectName, Result<Arc<T>, UndecodableObject>>,
-    version: ResourceVersion,
-    raw: RawPolicy,
-) -> WatchEvent<T> {
-    let mut objects = Vec::with_capacity(initial.len());
-    let mut undecodable = Vec::new();
-    for object in initial.into_values() {
-        match object {
-            Ok(object) => objects.push(object),
-            Err(object) => undecodable.push(object),
-        }
-    }
-    WatchEvent::Replace {
-        objects,
-        undecodable,
-        version,
-        history_began_anew: false,
-        raw,
-    }
 }
 
 fn watch_path<K: WatchedKind>(seconds: u64) -> String {

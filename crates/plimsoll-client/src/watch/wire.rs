@@ -69,6 +69,7 @@ pub(super) fn decode_line<K: WatchedKind>(
     line: &[u8],
     position: ResourceVersion,
     raw: RawPolicy,
+    sharing: &mut K::Sharing,
 ) -> Result<Line<K::Object>, String> {
     let (line_type, object) = match split(line) {
         Some(parts) => parts,
@@ -76,7 +77,8 @@ pub(super) fn decode_line<K: WatchedKind>(
     };
     match line_type {
         LineType::Upsert => match K::decode(object, raw) {
-            Ok(object) => {
+            Ok(mut object) => {
+                K::share(&mut object, sharing);
                 let version = K::version(&object);
                 Ok(Line::Event(WatchEvent::Upsert(Arc::new(object)), version))
             }
@@ -168,11 +170,18 @@ fn bookmark<T>(object: &[u8]) -> Result<Line<T>, String> {
 
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::PodSharing;
+
     use super::*;
     use crate::watch::Pods;
 
     fn decode(line: &str) -> Result<Line<plimsoll_model::Pod>, String> {
-        decode_line::<Pods>(line.as_bytes(), ResourceVersion::new(3), RawPolicy::NOTHING)
+        decode_line::<Pods>(
+            line.as_bytes(),
+            ResourceVersion::new(3),
+            RawPolicy::NOTHING,
+            &mut PodSharing::default(),
+        )
     }
 
     const POD: &str =

@@ -115,7 +115,7 @@ impl Allocatable {
 impl From<WireImage> for NodeImage {
     fn from(wire: WireImage) -> Self {
         Self {
-            names: wire.names,
+            names: wire.names.into(),
             size_bytes: wire.size_bytes,
         }
     }

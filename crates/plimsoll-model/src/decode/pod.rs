@@ -10,7 +10,7 @@ use crate::requests::effective;
 use crate::{
     Affinity, Container, ContainerStatus, ControllerReference, HostPort, Labels, LazyFootprint, Pod, PodCondition,
     PodLevelStatus, PodPhase, PodResourceClaim, PodResourceClaimStatus, PodSpec, PodStatus, PreemptionPolicy,
-    ResourceList, Timestamp, Toleration, TopologySpreadConstraint, VolumeKind,
+    ResourceList, Shared, Timestamp, Toleration, TopologySpreadConstraint, VolumeKind,
 };
 
 mod annotations;
@@ -223,7 +223,11 @@ struct WireContainerStatus {
 
 impl From<WirePod> for Pod {
     fn from(wire: WirePod) -> Self {
-        let WirePod { metadata, spec, status } = wire;
+        let WirePod {
+            metadata,
+            mut spec,
+            status,
+        } = wire;
         let head = WireMeta {
             namespace: metadata.namespace,
             name: metadata.name,
@@ -240,24 +244,29 @@ impl From<WirePod> for Pod {
             creation_timestamp: metadata.creation_timestamp,
             deletion_timestamp: metadata.deletion_timestamp,
             controller: controller(metadata.owner_references),
-            spec: spec.into(),
+            node_name: spec.node_name.take(),
+            spec: PodSpec::from(spec).into(),
             status: status.into(),
             raw: None,
             footprint: LazyFootprint::default(),
         };
+        if pod.node_name.is_some() {
+            pod.status.pod_scheduled = None;
+        }
         drop_idle_statuses(&mut pod);
         pod
     }
 }
 
-fn controller(owners: Vec<WireOwner>) -> Option<Box<ControllerReference>> {
+fn controller(owners: Vec<WireOwner>) -> Option<Shared<ControllerReference>> {
     let owner = owners.into_iter().find(|owner| owner.controller)?;
-    Some(Box::new(ControllerReference {
+    let controller = ControllerReference {
         api_version: owner.api_version,
         kind: owner.kind,
         name: owner.name,
         uid: owner.uid,
-    }))
+    };
+    Some(controller.into())
 }
 
 impl From<WireSpec> for PodSpec {
@@ -273,13 +282,12 @@ impl From<WireSpec> for PodSpec {
             scheduler_name: wire
                 .scheduler_name
                 .unwrap_or(CompactString::const_new(DEFAULT_SCHEDULER)),
-            node_name: wire.node_name,
             priority: wire.priority,
             preemption_policy: wire.preemption_policy,
             scheduling_gates: wire.scheduling_gates.into_iter().map(|gate| gate.name).collect(),
             node_selector: wire.node_selector,
             affinity: wire.affinity,
-            tolerations: wire.tolerations,
+            tolerations: wire.tolerations.into(),
             topology_spread_constraints: wire.topology_spread_constraints,
             containers: wire.containers.into_iter().map(Container::from).collect(),
             init_containers: wire.init_containers.into_iter().map(Container::from).collect(),

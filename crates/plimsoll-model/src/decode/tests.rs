@@ -47,7 +47,9 @@ fn a_running_pod_keeps_what_scheduling_reads() {
         [VolumeKind::PersistentVolumeClaim { claim: "cart".into() }]
     );
     assert_eq!(pod.status.phase, PodPhase::Running);
-    let scheduled = pod.status.pod_scheduled.as_ref().unwrap();
+    assert_eq!(pod.status.pod_scheduled, None);
+    let unplaced = decode_pod(RUNNING_POD.replace(r#""nodeName": "worker-17","#, "").as_bytes()).unwrap();
+    let scheduled = unplaced.status.pod_scheduled.as_ref().unwrap();
     assert_eq!(
         (scheduled.status.as_str(), scheduled.observed_generation),
         ("True", Some(1))
@@ -170,7 +172,7 @@ fn nulls_and_missing_fields_count_as_absent() {
     assert_eq!(pod_with(&json!({"spec": null, "status": null})), absent);
     let container = json!({"name": null, "image": null, "resources": null, "ports": null, "restartPolicy": null});
     assert_eq!(
-        pod_with(&json!({"spec": {"containers": [container]}})).spec.containers,
+        **pod_with(&json!({"spec": {"containers": [container]}})).spec.containers,
         [crate::Container::default()]
     );
     let node = |parts: Value| {
@@ -471,7 +473,7 @@ fn a_pod_knows_the_owner_that_controls_it() {
         reference("b", json!(true)),
         reference("c", json!(true))
     ]);
-    assert_eq!(owned(owners), Some(Box::new(expected)));
+    assert_eq!(owned(owners), Some(expected.into()));
 }
 
 #[test]

@@ -408,7 +408,7 @@ fn a_pod_that_goes_helps_if_it_had_a_place_and_a_volume_that_counts() {
     let listener = Listener::of(&plugin());
     let waiting = using(&["claim c"]);
     let on_node = |mut pod: Pod| {
-        pod.spec.node_name = Some("n".into());
+        pod.node_name = Some("n".into());
         pod
     };
     let cases = [

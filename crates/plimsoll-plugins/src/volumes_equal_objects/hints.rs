@@ -89,7 +89,7 @@ fn apply(change: Change, cluster: &mut Cluster, objects: &Objects) -> Option<Tol
             let (node, pod) = pods.get(at.index(pods.len().max(1)))?;
             cluster.columns.remove_pod(node, &Footprint::of(pod));
             let mut pod = (*pod).clone();
-            pod.spec.node_name = Some((*node).into());
+            pod.node_name = Some((*node).into());
             Some(Told::Pod(Box::new(pod)))
         }
         Change::NodeAdded(labels) => Some(set_node(cluster, "new", labels, Action::ADD)),

@@ -512,5 +512,5 @@ pub(super) const ROOM: ClusterEvent = ClusterEvent::new(EventResource::AssignedP
 
 /// Makes a pod ask for less than any pod that was built with requests.
 pub(super) fn shrink(shrunk: &mut Pod) {
-    shrunk.spec.containers = pod("small").cpu("1m").build().spec.containers;
+    shrunk.spec.containers = pod("small").cpu("1m").build().spec.containers.clone();
 }

@@ -222,7 +222,7 @@ fn nothing_is_sent_for_a_preemptor_that_needs_no_room_any_more() {
             "bound elsewhere",
             Sight::There {
                 old: Some(Arc::clone(&p)),
-                new: changed(&p, |pod| pod.spec.node_name = Some("other".into())),
+                new: changed(&p, |pod| pod.node_name = Some("other".into())),
             },
         ),
         (

@@ -50,7 +50,7 @@ fn pod_with(name: &str, milli_cpu: i64, spec: &str, status: &str) -> Arc<Pod> {
 
 pub(super) fn assigned(pod: &Arc<Pod>, node: &str) -> Arc<Pod> {
     let mut pod = Pod::clone(pod);
-    pod.spec.node_name = Some(node.into());
+    pod.node_name = Some(node.into());
     Arc::new(pod)
 }
 

@@ -15,7 +15,7 @@ fn made_by(name: &str, controller: &str) -> PodBuilder {
         uid: controller.into(),
         ..ControllerReference::default()
     };
-    pod(name).with(|pod| pod.controller = Some(Box::new(controller)))
+    pod(name).with(|pod| pod.controller = Some(controller.into()))
 }
 
 /// `big` of the controller `app` has had `victims` evicted from n1 at second 0, where `beside` stay.

@@ -62,7 +62,7 @@ fn a_new_pod_helps_when_all_affinity_terms_mean_it() {
     assert!(!wakes(&other(&json!({"a": "1"}))));
     assert!(!wakes(&other_in("elsewhere", &json!({"a": "1", "b": "1"}))));
     let mut unplaced = other(&json!({"a": "1", "b": "1"}));
-    unplaced.spec.node_name = None;
+    unplaced.node_name = None;
     assert!(!wakes(&unplaced));
     unplaced.status.nominated_node_name = Some("n".into());
     assert!(wakes(&unplaced));

@@ -73,7 +73,7 @@ fn pods_that_come_or_go_help_when_a_constraint_counts_them() {
     let soft = hard("zone", &json!({"whenUnsatisfiable": "ScheduleAnyway"}));
     let elsewhere = other_in("elsewhere", &json!({"app": "web"}));
     let mut unplaced = app("web");
-    unplaced.spec.node_name = None;
+    unplaced.node_name = None;
     let mut nominated = unplaced.clone();
     nominated.status.nominated_node_name = Some("n".into());
     for (waiting, other, expected) in [

@@ -247,9 +247,9 @@ impl World {
             return;
         };
         let smaller = with_cpu(pod("smaller"), cpu_of(&old) - 1);
-        let new = self
-            .f
-            .update(&old, |pod| pod.spec.containers = smaller.build().spec.containers);
+        let new = self.f.update(&old, |pod| {
+            pod.spec.containers = smaller.build().spec.containers.clone()
+        });
         self.waiting.insert(new.uid.clone(), new);
         self.change(|_| {});
     }
@@ -268,7 +268,7 @@ impl World {
             return;
         };
         let mut old = Pod::clone(&pod);
-        old.spec.node_name = Some(node.as_str().into());
+        old.node_name = Some(node.as_str().into());
         let objects = EventObjects::Pod {
             old: Some(Arc::new(old)),
             new: None,
@@ -324,7 +324,9 @@ impl World {
         let old = Arc::clone(&self.foreign[at]);
         if cpu_of(&old) > 1 {
             let smaller = with_cpu(pod("smaller"), cpu_of(&old) - 1).build();
-            let new = self.f.update(&old, |pod| pod.spec.containers = smaller.spec.containers);
+            let new = self
+                .f
+                .update(&old, |pod| pod.spec.containers = smaller.spec.containers.clone());
             self.change(|seen| {
                 if let Some((_, cpu)) = seen.placed.get_mut(&new.uid) {
                     *cpu = cpu_of(&new);
@@ -400,9 +402,7 @@ impl World {
             return;
         };
         let Some(old) = self.waiting.remove(&uid) else { return };
-        let new = self
-            .f
-            .update(&old, |pod| pod.spec.node_name = Some(node.as_str().into()));
+        let new = self.f.update(&old, |pod| pod.node_name = Some(node.as_str().into()));
         self.claims.remove(&uid);
         self.change(|seen| {
             seen.placed.insert(uid, (node, cpu_of(&new)));

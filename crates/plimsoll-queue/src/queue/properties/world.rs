@@ -284,7 +284,7 @@ impl World {
         };
         let old = Arc::clone(&self.known[at].pod);
         self.known[at].pending = false;
-        self.update(at, |pod| pod.spec.node_name = Some("m".into()));
+        self.update(at, |pod| pod.node_name = Some("m".into()));
         if old.status.nominated_node_name.is_some() {
             self.helpful(true, Some(old.priority()));
         }
@@ -303,7 +303,7 @@ impl World {
     }
 
     fn return_from_deletion(&mut self, number: usize) {
-        let deleted = |known: &Known| !known.pending && known.pod.spec.node_name.is_none();
+        let deleted = |known: &Known| !known.pending && known.pod.node_name.is_none();
         let Some(at) = self.choose(number, deleted) else { return };
         let arrival = self.arrive();
         let now = self.f.now;

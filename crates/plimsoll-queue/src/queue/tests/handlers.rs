@@ -60,7 +60,7 @@ fn a_pod_that_gets_a_node_leaves_from_every_place() {
     for place in PLACES {
         let mut f = Fixture::new();
         let waiting = f.add_at(place, "a");
-        let assigned = f.update(&waiting, |pod| pod.spec.node_name = Some("n".into()));
+        let assigned = f.update(&waiting, |pod| pod.node_name = Some("n".into()));
         assert_eq!(f.place(&assigned), None, "{place:?}");
         assert_eq!(f.queue.counts(), crate::Counts::default(), "{place:?}");
         f.settle(&waiting.uid, Outcome::Placed);
@@ -289,7 +289,7 @@ fn the_end_of_a_nomination_wakes_pods_of_no_higher_priority() {
             f.update(pod, |pod| pod.status.nominated_node_name = None);
         }),
         ("assigned elsewhere", |f, pod| {
-            f.update(pod, |pod| pod.spec.node_name = Some("other".into()));
+            f.update(pod, |pod| pod.node_name = Some("other".into()));
         }),
     ];
     for (what, end) in ends {

@@ -79,7 +79,7 @@ fn pods_that_are_about_to_move_can_leave_change_and_be_asked_for_by_name() {
         unreachable!("one of six has moved")
     };
     f.delete(deleted);
-    f.update(bound, |pod| pod.spec.node_name = Some("n".into()));
+    f.update(bound, |pod| pod.node_name = Some("n".into()));
     let changed = f.update(changed, |pod| pod.labels = [("k", "v")].into_iter().collect());
     f.queue.activate(std::slice::from_ref(&activated.uid), f.now);
     assert_eq!(f.place(activated), Some(Place::Active));

@@ -79,7 +79,7 @@ fn a_pod_waits_for_its_namespace_and_follows_its_labels() {
     f.label_namespace(Some("red"), Some("blue"));
     assert_eq!((f.place(&a), f.queue.unmatched()), (None, 1));
     // Assigned meanwhile, by somebody else.
-    f.update(&a, |pod| pod.spec.node_name = Some("n1".into()));
+    f.update(&a, |pod| pod.node_name = Some("n1".into()));
     f.label_namespace(Some("blue"), Some("red"));
     assert_eq!((f.place(&a), f.queue.unmatched()), (None, 0));
 }

@@ -284,7 +284,7 @@ fn wakings_are_useful_if_the_next_attempt_places_the_pod_and_wasted_if_it_is_tur
     let waiting = f.add_rejected(pod("a"), &["NodeResourcesFit"]);
     f.make_room();
     f.pop().unwrap();
-    f.update(&waiting, |pod| pod.spec.node_name = Some("n".into()));
+    f.update(&waiting, |pod| pod.node_name = Some("n".into()));
     f.settle(&waiting.uid, Outcome::Placed);
     assert_eq!(wakeups(&mut f), (1, 0));
     // Neither a deadline nor a forced activation is an event's doing.

@@ -145,7 +145,7 @@ impl Office {
             }
             Step::PreemptorBound(at) => {
                 let pod = &self.preemptors[*at];
-                let bound = changed(pod, |pod| pod.spec.node_name = Some("m".into()));
+                let bound = changed(pod, |pod| pod.node_name = Some("m".into()));
                 self.desk.see(None, bound);
             }
             Step::Pass(milliseconds) => self.desk.pass(Duration::from_millis(*milliseconds)),

@@ -18,7 +18,7 @@ fn made_by(controller: &str, pod: PodBuilder) -> PodBuilder {
         uid: controller.into(),
         ..ControllerReference::default()
     };
-    pod.with(|pod| pod.controller = Some(Box::new(controller)))
+    pod.with(|pod| pod.controller = Some(controller.into()))
 }
 
 /// A pod of the controller `app` that wants the whole of a node.
