@@ -187,7 +187,7 @@ impl ScoreGroups {
             u16::try_from(self.groups.len() - 1).ok()?
         };
         // Blocks of groups without a node are empty.
-        self.groups[usize::from(number)].marks = marks.clone();
+        self.groups[usize::from(number)].marks.clone_from(marks);
         self.by_marks.insert(marks.clone(), number);
         Some(number)
     }
@@ -407,7 +407,7 @@ mod tests {
                 }
                 let winners = groups.best(&members, &feasible, &sums);
                 prop_assert_eq!(winners.count, expected.len());
-                let found: Vec<NodeIndex> = (0..winners.count + 1)
+                let found: Vec<NodeIndex> = (0..=winners.count)
                     .filter_map(|nth| groups.nth_of_best(&winners, nth, &feasible, &sums))
                     .collect();
                 prop_assert_eq!(found, expected);

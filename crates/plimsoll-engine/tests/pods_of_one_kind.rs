@@ -132,7 +132,8 @@ fn with_spread(pod: PodBuilder, constraints: &[(&str, &str, &str)]) -> PodBuilde
 fn of_kind(kind: usize, name: &str) -> Pod {
     let plain = pod(name).cpu("300m").memory("200Mi").label("app", &format!("a{kind}"));
     let built = match kind {
-        0 => plain,
+        // The other one is of a service, see `Run::new`.
+        0 | 14 => plain,
         1 => plain.cpu("900m").image("heavy:1"),
         2 => plain.node_selector(ZONE, "z1"),
         3 => plain.host_port(80),
@@ -188,8 +189,6 @@ fn of_kind(kind: usize, name: &str) -> Pod {
             "podAffinityTerm":{"topologyKey":"kubernetes.io/hostname","namespaceSelector":{"matchLabels":{"turn":"1"}},
             "labelSelector":{"matchExpressions":[{"key":"app","operator":"Exists"}]}}}]}}"#,
         ),
-        // Of a service, see `Run::new`.
-        14 => plain,
         // Asks for more than any node has.
         _ => plain.cpu("9"),
     };

@@ -29,7 +29,7 @@ mod tests {
         };
         let affinity = r#"{"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{
             "nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In"}]}]}}}}"#;
-        let added_affinity: Option<NodeAffinity> = pod(affinity).spec.affinity.unwrap().node_affinity;
+        let added_affinity: Option<NodeAffinity> = pod(affinity).spec.affinity.clone().unwrap().node_affinity;
         let cases: [(Construct, PluginArgs, &[&str]); 3] = [
             (
                 node_resources_fit::construct,

@@ -117,7 +117,7 @@ pub fn run<Q: Question>(
 pub fn answers<Q: Question>(program: &Path, case: &Q) -> anyhow::Result<(Q::Answer, Q::Answer)> {
     let (_process, mut questions, mut answers) = Upstream::start(program, Q::MODE)?;
     questions.ask(case)?;
-    Ok((case.judge(), answers.next()?))
+    Ok((case.judge(), answers.wait()?))
 }
 
 /// Those of a seed's cases that hold objects which the API server would not take, with its reasons.
@@ -126,7 +126,7 @@ pub fn invalid<Q: Question>(program: &Path, seed: u64, numbers: Range<u64>) -> a
     let mut found = Vec::new();
     for number in numbers {
         questions.ask(&Q::generate(seed, number).objects())?;
-        if let Some(reasons) = answers.next::<Answer>()?.error {
+        if let Some(reasons) = answers.wait::<Answer>()?.error {
             found.push((number, reasons));
         }
     }
@@ -191,7 +191,7 @@ fn compare<Q: Question>(
     let mut findings = Findings::<Q>::default();
     while let Ok((number, case)) = asked.recv() {
         let ours = case.judge();
-        let upstream = answers.next().with_context(|| format!("case {number}"))?;
+        let upstream = answers.wait().with_context(|| format!("case {number}"))?;
         findings.coverage.count(&upstream);
         let compared = case.compare(&ours, &upstream);
         for line in compared.intended {
@@ -236,7 +236,7 @@ impl<Q: Question> Findings<Q> {
             for (what, (number, case, cases)) in self.mismatches {
                 let mut ask = |case: &Q| {
                     questions.ask(case)?;
-                    let upstream = answers.next()?;
+                    let upstream = answers.wait()?;
                     let compared = case.compare(&case.judge(), &upstream);
                     anyhow::Ok((upstream, compared.unlisted))
                 };

@@ -75,7 +75,7 @@ impl Questions {
 
 impl Answers {
     /// Waits for one.
-    pub fn next<A: DeserializeOwned>(&mut self) -> anyhow::Result<A> {
+    pub fn wait<A: DeserializeOwned>(&mut self) -> anyhow::Result<A> {
         let mut line = String::new();
         ensure!(self.0.read_line(&mut line)? > 0, "kube-scheduler's plugins are gone");
         serde_json::from_str(&line).with_context(|| format!("reading {line}"))

@@ -183,11 +183,11 @@ pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> anyhow::Result<Report> {
     report.faults = faults.iter().map(ToString::to_string).collect();
     report.memory = stages.stages;
     report.load = (load, load_average());
-    conclude(&mut report, log);
+    conclude(&mut report, &log);
     Ok(report)
 }
 
-fn conclude(report: &mut Report, log: Log) {
+fn conclude(report: &mut Report, log: &Log) {
     let wide = |times: &[u32]| times.iter().map(|time| u64::from(*time)).collect::<Vec<u64>>();
     report.unplaced = log.unplaced;
     let pods = u32::try_from(log.told.len()).unwrap_or(u32::MAX);

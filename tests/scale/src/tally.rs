@@ -23,7 +23,7 @@ pub enum Fault {
 }
 
 /// The number of an app, and of a pod of it.
-pub type Pod = (u32, u32);
+pub(crate) type Pod = (u32, u32);
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

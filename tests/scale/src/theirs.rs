@@ -72,7 +72,7 @@ impl Theirs {
 
     fn ask(&mut self, step: &Value) -> anyhow::Result<Answer> {
         self.questions.ask(step)?;
-        let answer: Answer = self.answers.next()?;
+        let answer: Answer = self.answers.wait()?;
         let error = answer.error.as_deref();
         ensure!(error.is_none(), "kube-scheduler says: {}", error.unwrap_or_default());
         Ok(answer)

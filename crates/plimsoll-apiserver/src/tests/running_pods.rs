@@ -39,7 +39,7 @@ async fn a_running_pod_is_read_selected_and_changed_like_any_other() {
         .await;
     server
         .modify(pods(), "default", "a", |pod| {
-            pod["metadata"]["labels"] = json!({ "app": "db" })
+            pod["metadata"]["labels"] = json!({ "app": "db" });
         })
         .expect("changed");
     assert_eq!(events.short().await, format!("MODIFIED a@{}", from + 1));

@@ -29,13 +29,11 @@ impl Cycle {
             self.check_grouped(&groups, &members, plugins, known, context);
             winners
         });
-        match found {
-            Some(winners) => Some(Sums::Groups(groups, winners)),
-            None => {
-                known.put_groups(groups);
-                None
-            }
+        if let Some(winners) = found {
+            return Some(Sums::Groups(groups, winners));
         }
+        known.put_groups(groups);
+        None
     }
 
     /// Gives back what it has of the pods of its kind, since the cycle is over.
@@ -162,13 +160,13 @@ impl Cycle {
         for number in plugins {
             let weighted = &self.plan.profile.score[*number];
             let mut scores = vec![0; nodes.len()];
-            let scored = weighted.plugin.score(context, &self.state, &nodes, &mut scores);
-            let scored = scored.and_then(|()| {
+            let outcome = weighted.plugin.score(context, &self.state, &nodes, &mut scores);
+            let outcome = outcome.and_then(|()| {
                 weighted
                     .plugin
                     .normalize_scores(context, &self.state, &nodes, &mut scores)
             });
-            debug_assert_eq!(scored, Ok(()), "{} scores", weighted.plugin.name());
+            debug_assert_eq!(outcome, Ok(()), "{} scores", weighted.plugin.name());
             totals
                 .iter_mut()
                 .zip(&scores)

@@ -28,6 +28,10 @@ pub(super) struct Buffers {
 
 /// Where the sums of the scores are.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one for each cycle, and it is moved a few times"
+)]
 pub(super) enum Sums {
     /// One of each feasible node.
     #[default]

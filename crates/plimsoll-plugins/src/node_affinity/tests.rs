@@ -321,6 +321,7 @@ fn a_node_that_comes_to_match_the_profile_brings_pods_back() {
     let added = pod(&requiring(&expression("disk", "In", r#""ssd""#)))
         .spec
         .affinity
+        .clone()
         .unwrap();
     let args = NodeAffinityArgs {
         added_affinity: added.node_affinity,

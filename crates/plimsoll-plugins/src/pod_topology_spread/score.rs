@@ -57,7 +57,7 @@ impl Soft {
         let count = |constraint: Constraint| {
             let pods = constraint.counts(cycle.pod, columns)?;
             let (counts, size) = if constraint.topology_key == HOSTNAME {
-                let query = pods.and(constraint.query(cycle.pod));
+                let query = pods.and_then(|_| constraint.query(cycle.pod));
                 (
                     Counts::OfNode(query.and_then(|query| columns.id_of(&query))),
                     registered.len(),

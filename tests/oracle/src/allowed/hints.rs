@@ -404,7 +404,7 @@ impl Seen<'_> {
     }
 
     fn constraints(&self) -> Option<Vec<TopologySpreadConstraint>> {
-        Some(self.waiting()?.spec.topology_spread_constraints)
+        Some(self.waiting()?.spec.topology_spread_constraints.clone())
     }
 }
 

@@ -248,7 +248,7 @@ impl World {
         };
         let smaller = with_cpu(pod("smaller"), cpu_of(&old) - 1);
         let new = self.f.update(&old, |pod| {
-            pod.spec.containers = smaller.build().spec.containers.clone()
+            pod.spec.containers = smaller.build().spec.containers.clone();
         });
         self.waiting.insert(new.uid.clone(), new);
         self.change(|_| {});
