@@ -22,7 +22,7 @@ fn seeds_with(words: &str) -> impl Iterator<Item = u64> {
 #[test]
 fn runs_in_different_climates_replay_and_meet_what_they_are_for() {
     let mut met = Counters::default();
-    for seed in 100..108 {
+    for seed in 104..112 {
         let (first, second) = (simulate(seed), simulate(seed));
         met += same(&first, &second);
     }
