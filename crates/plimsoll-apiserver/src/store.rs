@@ -17,7 +17,7 @@ pub(crate) use log::{Change, ChangeKind, Expired, Log, watch_line};
 
 use crate::{
     history::Mutation,
-    object::{Object, Stored, meta_str, set_resource_version, str_at},
+    object::{Object, Stored, is_terminating, set_resource_version, str_at},
     resource::{RESOURCES, Resource},
 };
 
@@ -47,10 +47,6 @@ pub(crate) struct Store {
     /// Tables changed since the last [`Store::take_touched`].
     touched: BTreeSet<usize>,
     restores: u64,
-}
-
-fn is_terminating(value: &Value) -> bool {
-    !meta_str(value, "deletionTimestamp").is_empty()
 }
 
 /// Whether it is a pod that has come to rest on its node. Large clusters are made of these, and nobody looks into them.

@@ -1,4 +1,6 @@
 mod input;
+mod reaction;
+mod state;
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +12,8 @@ use plimsoll_model::{Moment, Pod};
 
 pub(crate) use input::{Carrier, Input, Sight};
 pub use input::{ClaimInput, ReadResult};
+pub(crate) use reaction::{Ask, Reaction};
+pub use state::{ClaimState, Ending};
 
 /// Number of a claim; never used twice by one engine, so that a late answer cannot meet the wrong claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,103 +34,6 @@ impl ClaimId {
 impl fmt::Display for ClaimId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "claim-{}", self.0)
-    }
-}
-
-/// Where a claim stands; the table is in the docs of [`Claim`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ClaimState {
-    /// Assumed; permit or pre-bind is not done yet, and nothing has been sent.
-    Waiting,
-    /// A binding is under way.
-    Sent,
-    /// The watch shows the pod where it was to be bound, and the answer to the only binding that was asked for is awaited: it
-    /// tells who has bound the pod.
-    Seen,
-    /// The same binding is sent again at this time: its outcome is unknown, or it was throttled.
-    Unknown {
-        /// When.
-        send_at: Moment,
-    },
-    /// The pod is being read; `since` is when that was asked for.
-    Checking {
-        /// When.
-        since: Moment,
-    },
-    /// The pod is read again at this time.
-    Doubtful {
-        /// When.
-        read_at: Moment,
-    },
-    /// The API server has the binding, the watch has not shown it yet.
-    Bound,
-    /// A read showed the pod on another node, where it counts until the watch shows it.
-    Moved,
-    /// Unsettled, and the term is over: no more is sent.
-    Stopped,
-    /// Over.
-    Ended,
-}
-
-impl ClaimState {
-    /// When the claim wants to be looked at again by itself.
-    pub fn deadline(self) -> Option<Moment> {
-        match self {
-            Self::Unknown { send_at: at } | Self::Doubtful { read_at: at } => Some(at),
-            _ => None,
-        }
-    }
-}
-
-/// How a claim ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// The watch shows the pod where the claim says.
-    Confirmed,
-    /// The watch shows the pod on another node.
-    Elsewhere,
-    /// The pod is certainly not bound and never will be by what we sent: it must be tried again.
-    Refused,
-    /// The pod is gone or going without a node.
-    Gone,
-}
-
-/// What is to be asked of the API server next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ask {
-    /// POST the binding.
-    Send,
-    /// Let the extender bind.
-    Delegate,
-    /// GET the pod.
-    Read,
-}
-
-/// What follows from an input.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Reaction {
-    /// Our binding took effect; said once in a claim's life.
-    pub(crate) bound: bool,
-    /// A read showed the pod on this other node.
-    pub(crate) moved_to: Option<CompactString>,
-    /// The extender has failed with this text, and we bind ourselves.
-    pub(crate) fell_back: Option<String>,
-    /// Ask this next.
-    pub(crate) ask: Option<Ask>,
-    /// The claim is over.
-    pub(crate) ending: Option<Ending>,
-}
-
-impl Reaction {
-    fn nothing() -> Self {
-        Self::default()
-    }
-
-    fn ask(ask: Ask) -> Self {
-        Self {
-            ask: Some(ask),
-            ..Self::default()
-        }
     }
 }
 

@@ -105,7 +105,7 @@ impl Pairs {
         let spans = |exported: bool| {
             let spans = measured.spans.iter();
             let of_kind = spans.filter(|(what, _)| (what.as_str() == "exported") == exported);
-            of_kind.map(|(_, count)| count).sum()
+            of_kind.fold(0.0, |sum, (_, count)| sum + count)
         };
         #[expect(clippy::cast_precision_loss, reason = "bytes of memory, told in mebibytes")]
         let peak_mib = measured.peak_memory as f64 / f64::from(1 << 20);

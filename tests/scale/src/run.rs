@@ -115,7 +115,8 @@ pub fn run(plan: &Plan, say: &mut dyn FnMut(&str)) -> anyhow::Result<Report> {
     let extra = Mix::one_of_each(plan.seed, first, both);
     let all: Vec<&App> = mix.apps.iter().chain(&extra).collect();
     let apps: BTreeMap<u32, App> = all.iter().map(|app| (app.number, (*app).clone())).collect();
-    let mut log = Log::new(plan.pods + both * 9);
+    let compared = u32::try_from(Kind::ALL.len()).map_or(0, |kinds| kinds * both);
+    let mut log = Log::new(plan.pods + compared);
     let mut report = Report {
         nodes: plan.nodes,
         pods: plan.pods,
