@@ -199,9 +199,40 @@ async fn from_file(path: &PathBuf) -> Result<kube::Config, ConnectError> {
         source: Box::new(source),
     };
     let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-        .await
-        .map_err(failed)
+    if asks_for_a_proxy(&kubeconfig) {
+        return Err(ConnectError::Unsupported("a proxy-url in the kubeconfig"));
+    }
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(failed)?;
+    // A proxy could pass on what was sent before the lease was lost, long after it.
+    if let Some(proxy) = config.proxy_url.take() {
+        let proxy = proxy.host().unwrap_or_default();
+        tracing::info!(
+            proxy,
+            "The API server is called directly: proxies of the environment are not used for it"
+        );
+    }
+    Ok(config)
+}
+
+/// Whether the cluster of the current context is to be reached through a proxy.
+fn asks_for_a_proxy(kubeconfig: &Kubeconfig) -> bool {
+    let current = kubeconfig.current_context.as_deref();
+    let context = kubeconfig
+        .contexts
+        .iter()
+        .find(|context| Some(context.name.as_str()) == current);
+    let cluster = context
+        .and_then(|context| context.context.as_ref())
+        .map(|context| &context.cluster);
+    let cluster = kubeconfig
+        .clusters
+        .iter()
+        .find(|named| Some(&named.name) == cluster)
+        .and_then(|named| named.cluster.as_ref());
+    cluster
+        .and_then(|cluster| cluster.proxy_url.as_deref())
+        .is_some_and(|url| !url.is_empty())
 }
 
 fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
@@ -225,9 +256,6 @@ fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
 /// systems other than Linux that cannot be asked for.
 pub(crate) fn client(config: &kube::Config, on_the_way: Option<Duration>) -> Result<kube::Client, ConnectError> {
     let failed = |source| ConnectError::Credentials(Box::new(source));
-    if config.proxy_url.is_some() {
-        return Err(ConnectError::Unsupported("a proxy-url in the kubeconfig"));
-    }
     let connector = connector(config, on_the_way);
     let connector = connector.map_response(stream as fn(_) -> _);
     let connector = config

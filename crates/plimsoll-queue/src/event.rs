@@ -99,3 +99,71 @@ fn some_amount_is_smaller(old: &Amounts, new: &Amounts) -> bool {
 fn conditions_differ(old: &[NodeCondition], new: &[NodeCondition]) -> bool {
     old.len() != new.len() || old.iter().any(|condition| !new.contains(condition))
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::{decode_node, decode_pod};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod_with(spec: &Value, status: &Value) -> Pod {
+        let metadata = json!({ "name": "a", "namespace": "default", "uid": "u1", "resourceVersion": "1" });
+        let pod = json!({ "metadata": metadata, "spec": spec, "status": status });
+        decode_pod(pod.to_string().as_bytes()).unwrap()
+    }
+
+    fn node_with(status: &Value) -> Node {
+        let node = json!({ "metadata": { "name": "n", "uid": "u1", "resourceVersion": "1" }, "status": status });
+        decode_node(node.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn amounts_that_come_to_the_same_numbers_have_not_changed() {
+        let allocatable = |amounts: &Value| node_with(&json!({ "allocatable": amounts }));
+        let old = allocatable(&json!({ "cpu": "1", "memory": "0", "ephemeral-storage": "0", "pods": "0" }));
+        let same = allocatable(&json!({ "cpu": "1000m" }));
+        assert!(node_update_events(&old, &same).is_empty());
+        let more = allocatable(&json!({ "cpu": "1", "pods": "1" }));
+        assert_eq!(node_update_events(&old, &more).len(), 1);
+
+        let asking = |amounts: &Value| {
+            let container = json!({ "name": "c", "image": "i", "resources": { "requests": amounts } });
+            pod_with(&json!({ "nodeName": "n", "containers": [container] }), &json!({}))
+        };
+        let old = asking(&json!({ "cpu": "1", "example.com/gpu": "0" }));
+        let generic = ClusterEvent::new(EventResource::AssignedPod, Action::UPDATE);
+        assert_eq!(
+            pod_update_events(&old, &asking(&json!({ "cpu": "1000m" }))).as_slice(),
+            [generic]
+        );
+        let smaller = ClusterEvent::new(EventResource::AssignedPod, Action::UPDATE_POD_SCALE_DOWN);
+        assert_eq!(
+            pod_update_events(&old, &asking(&json!({ "cpu": "999m" }))).as_slice(),
+            [smaller]
+        );
+    }
+
+    #[test]
+    fn each_of_two_conditions_of_one_type_counts() {
+        let ready = |statuses: &[&str]| {
+            let conditions = statuses
+                .iter()
+                .map(|status| json!({ "type": "Ready", "status": status }));
+            node_with(&json!({ "conditions": conditions.collect::<Vec<_>>() }))
+        };
+        let changed = ClusterEvent::new(EventResource::Node, Action::UPDATE_NODE_CONDITION);
+        let both = ready(&["True", "False"]);
+        assert_eq!(node_update_events(&both, &ready(&["False"])).as_slice(), [changed]);
+        assert!(node_update_events(&both, &ready(&["True", "False"])).is_empty());
+    }
+
+    #[test]
+    fn a_claim_made_for_extended_resources_is_an_update_like_any_other() {
+        let spec = json!({ "containers": [] });
+        let status = json!({ "extendedResourceClaimStatus": { "resourceClaimName": "made", "requestMappings": [] } });
+        let events = pod_update_events(&pod_with(&spec, &json!({})), &pod_with(&spec, &status));
+        let generic = ClusterEvent::new(EventResource::UnschedulablePod, Action::UPDATE);
+        assert_eq!(events.as_slice(), [generic]);
+    }
+}

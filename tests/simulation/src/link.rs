@@ -42,6 +42,8 @@ struct State {
     stopped: bool,
     delays: Delays,
     random: ChaCha8Rng,
+    /// The kind, by its plural, whose next watch event kills who reads it.
+    deadly: Option<String>,
 }
 
 /// How long requests and answers take, at most.
@@ -86,6 +88,7 @@ impl Link {
             stopped: false,
             delays: Delays::default(),
             random: ChaCha8Rng::seed_from_u64(seed),
+            deadly: None,
         };
         Self(Arc::new(Shared {
             state: Mutex::new(state),
@@ -121,6 +124,21 @@ impl Link {
     pub fn release_volumes(&self) {
         self.lock().volumes_held = false;
         self.0.mended.notify_waiters();
+    }
+
+    /// The task that reads the next event of a watch of this kind (its plural) panics over it.
+    pub fn kill_reader_of(&self, plural: &str) {
+        self.lock().deadly = Some(plural.to_owned());
+    }
+
+    /// What a reader of this path's answer goes through.
+    fn strike(&self, path: &str) {
+        let mut state = self.lock();
+        let struck = state
+            .deadly
+            .take_if(|plural| path.rsplit('/').next() == Some(plural.as_str()));
+        drop(state);
+        assert!(struck.is_none(), "a fault of the test: this event kills who reads it");
     }
 
     /// Lets everything pass, what has waited first.
@@ -266,13 +284,14 @@ where
     fn call(&mut self, mut request: Request<B>) -> Answer<S::Error> {
         self.sign(&mut request);
         let body_comes = stretch_of_body(&request);
+        let path: Arc<str> = Arc::from(request.uri().path());
         let mut inner = self.inner.clone();
         let link = self.link.clone();
         Box::pin(async move {
             link.pass(Stretch::BeforeSending).await;
             let answer = inner.call(request).await;
             link.pass(Stretch::Answer).await;
-            answer.map(|response| response.map(|body| through(body, link, body_comes)))
+            answer.map(|response| response.map(|body| through(body, link, body_comes, path)))
         })
     }
 }
@@ -287,11 +306,12 @@ fn stretch_of_body<B>(request: &Request<B>) -> Stretch {
     }
 }
 
-fn through(body: ApiBody, link: Link, stretch: Stretch) -> LinkedBody {
-    let frames = stream::unfold((body, link), move |(mut body, link)| async move {
+fn through(body: ApiBody, link: Link, stretch: Stretch, path: Arc<str>) -> LinkedBody {
+    let frames = stream::unfold((body, link, path), move |(mut body, link, path)| async move {
         let frame = body.frame().await;
         link.pass(stretch).await;
-        frame.map(|frame| (frame, (body, link)))
+        link.strike(&path);
+        frame.map(|frame| (frame, (body, link, path)))
     });
     StreamBody::new(frames).boxed_unsync()
 }

@@ -190,6 +190,45 @@ fn a_watch_that_opens_and_stays_silent_costs_its_replica_the_lease() {
     });
 }
 
+#[test]
+fn a_watch_whose_task_dies_costs_a_leader_the_lease_and_a_standby_nothing_but_its_cache() {
+    run(async {
+        let world = World::new(238);
+        world.add_node(workload::node("n1", 1000, 8000, 110));
+        let machines = ["replica-a", "replica-b"].map(|name| world.machine(name));
+        let _first = world.start_on(&machines[0], Setup::default()).await;
+        world.pass(5 * SECOND).await;
+        let _second = world.start_on(&machines[1], Setup::default()).await;
+        world.pass(5 * SECOND).await;
+        assert_eq!(world.leader(), "replica-a");
+
+        machines[1].link().kill_reader_of("nodes");
+        world.add_node(workload::node("n2", 4000, 8000, 110));
+        // It stands aside meanwhile.
+        world.pass(LEASE + SECOND).await;
+        assert_eq!(world.leader(), "replica-a");
+        machines[0].link().kill_reader_of("nodes");
+        world.add_node(workload::node("n3", 1000, 8000, 110));
+        world
+            .until("the leader gives up", SECOND, || {
+                !resignations(&world, "replica-a").is_empty()
+            })
+            .await;
+        assert_eq!(resignations(&world, "replica-a"), [("watch", 1)]);
+        world
+            .until("the standby leads", TAKE_OVER, || world.leader() == "replica-b")
+            .await;
+        let told = world.events("LeadershipResigned");
+        let note = "replica-a gave leadership up: the watch of nodes has died";
+        assert_eq!(told, [("Warning".to_owned(), note.to_owned())]);
+        // Only the node whose event killed the standby's watch has room for it.
+        world.add_pod(workload::pod("a", 3000, 10));
+        world.until_bound(1, TAKE_OVER).await;
+        assert_eq!(resignations(&world, "replica-b"), []);
+        world.check();
+    });
+}
+
 /// A leader that is to keep its lease and its term whatever a test does to it.
 struct Steady {
     world: World,

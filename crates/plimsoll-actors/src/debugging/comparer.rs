@@ -92,6 +92,7 @@ mod tests {
                 place: Place::InFlight,
                 since: Moment::ZERO,
                 next_look: Moment::ZERO,
+                retry_at: None,
                 attempts: 1,
             }],
         };

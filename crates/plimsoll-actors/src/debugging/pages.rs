@@ -64,6 +64,7 @@ impl QueueListing {
                 "place": queued.place.name(),
                 "since": self.times.text(queued.since),
                 "nextLook": self.times.text(queued.next_look),
+                "retryAt": queued.retry_at.map(|at| self.times.text(at)),
                 "attempts": queued.attempts,
             })
         };
@@ -170,6 +171,7 @@ mod tests {
                 place: Place::Backoff,
                 since: second(1),
                 next_look: second(3),
+                retry_at: Some(second(2)),
                 attempts: 2,
             }],
             next: Some(100),
@@ -184,6 +186,7 @@ mod tests {
             "place": "backoff",
             "since": "1970-01-01T00:00:01Z",
             "nextLook": "1970-01-01T00:00:03Z",
+            "retryAt": "1970-01-01T00:00:02Z",
             "attempts": 2,
         });
         assert_eq!(shown["items"], json!([expected]));

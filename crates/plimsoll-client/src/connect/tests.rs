@@ -50,6 +50,43 @@ async fn a_missing_kubeconfig_is_named_in_the_error() {
     assert_eq!(error.to_string(), "cannot use kubeconfig /no/such/file");
 }
 
+#[tokio::test]
+async fn a_proxy_that_the_current_context_asks_for_is_refused_and_not_passed_by() {
+    let path = std::env::temp_dir().join(format!("plimsoll-proxy-{}", std::process::id()));
+    let mut texts = Vec::new();
+    for current in ["through", "direct"] {
+        let contexts = ["through", "direct"].map(|name| {
+            let context = serde_json::json!({ "cluster": format!("cluster-{name}"), "user": "u" });
+            serde_json::json!({ "name": name, "context": context })
+        });
+        let kubeconfig = serde_json::json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": current,
+            "contexts": contexts,
+            "clusters": [
+                { "name": "cluster-through", "cluster": { "server": "http://127.0.0.1:1", "proxy-url": "http://127.0.0.1:2" } },
+                { "name": "cluster-direct", "cluster": { "server": "http://127.0.0.1:1" } },
+            ],
+            "users": [{ "name": "u", "user": {} }],
+        });
+        std::fs::write(&path, kubeconfig.to_string()).unwrap();
+        let access = Access {
+            kubeconfig: Some(path.clone()),
+            master: None,
+        };
+        texts.push(
+            load_config(&access)
+                .await
+                .map(|_| ())
+                .map_err(|error| error.to_string()),
+        );
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(
+        texts,
+        [Err("a proxy-url in the kubeconfig is not supported".to_owned()), Ok(())]
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn requests_name_their_sender_and_the_lease_does_not_wait_for_the_rate_limit() {
     let script = Script::new([Step::refusal(404, "NotFound", ""), Step::refusal(404, "NotFound", "")]);

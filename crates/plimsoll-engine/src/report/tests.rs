@@ -76,3 +76,9 @@ fn a_note_is_cut_at_1024_bytes_on_a_character() {
     assert_eq!(uneven.len(), 1023);
     assert!(uneven.ends_with("é ..."));
 }
+
+#[test]
+fn a_note_is_no_format() {
+    let note = "100% of 5%d, %s and %!v(MISSING)";
+    assert_eq!(event_note(note), note);
+}

@@ -21,7 +21,7 @@ impl SchedulingQueue {
         let plugins = self.plugin_sets.get(record.rejected_by);
         let mut counts = self.counts;
         let woken = self.groups.is_woken(record.group);
-        let retry_at = self.retries_at(slot);
+        let retry_at = self.retries_at(record);
         let next_look = record.next_look(&self.config);
         Some(Account {
             place,

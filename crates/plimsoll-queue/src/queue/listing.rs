@@ -16,6 +16,8 @@ pub struct QueuedPod {
     pub since: Moment,
     /// When it is looked at next; for active pods and those in flight, since when it is their turn.
     pub next_look: Moment,
+    /// When it is tried again though nothing happens, see [`Account::retry_at`](crate::Account::retry_at).
+    pub retry_at: Option<Moment>,
     /// How often it was tried.
     pub attempts: u32,
 }
@@ -37,11 +39,14 @@ impl SchedulingQueue {
         let records = self.records.iter().skip(start).take(limit);
         let pods = records.filter_map(|record| {
             let look = woken.get(&record.group).copied();
+            let look = look.unwrap_or_else(|| record.next_look(&self.config));
+            let retry_at = self.retries_at(record);
             Some(QueuedPod {
                 pod: Arc::clone(&record.pod),
                 place: record.place()?,
                 since: record.timestamp,
-                next_look: look.unwrap_or_else(|| record.next_look(&self.config)),
+                next_look: retry_at.map_or(look, |at| at.min(look)),
+                retry_at,
                 attempts: record.attempts,
             })
         });

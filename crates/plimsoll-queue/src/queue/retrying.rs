@@ -4,8 +4,7 @@ use plimsoll_framework::ClusterEvent;
 use plimsoll_model::{Moment, Uid};
 
 use super::SchedulingQueue;
-use crate::record::State;
-use crate::records::Slot;
+use crate::record::{Record, State};
 use crate::worth::Worth;
 
 /// The label of pods whose time has come.
@@ -15,6 +14,8 @@ const RETRY_DUE: ClusterEvent = ClusterEvent::labelled("RetryDue");
 #[derive(Debug, Default)]
 pub(super) struct Retries {
     due: BTreeMap<(Moment, u64), (Uid, u32)>,
+    /// The first of them for each arrival and attempt, so that a page that tells them looks at no others.
+    first: BTreeMap<(u64, u32), Moment>,
 }
 
 impl Retries {
@@ -22,11 +23,26 @@ impl Retries {
         self.due.first_key_value().map(|((due, _), _)| *due)
     }
 
-    /// When the pod of that arrival is tried again for what that attempt said. It costs a look at all of them.
-    fn of(&self, (arrival, attempts): (u64, u32)) -> Option<Moment> {
-        let mut due = self.due.iter();
-        let found = due.find(|((_, of), (_, said))| (*of, *said) == (arrival, attempts));
-        found.map(|((due, _), _)| *due)
+    fn add(&mut self, at: Moment, arrival: u64, (uid, attempts): (Uid, u32)) {
+        if self.due.contains_key(&(at, arrival)) {
+            self.take(at, arrival);
+        }
+        self.due.insert((at, arrival), (uid, attempts));
+        let first = self.first.entry((arrival, attempts)).or_insert(at);
+        *first = at.min(*first);
+    }
+
+    fn take(&mut self, at: Moment, arrival: u64) -> Option<(Uid, u32)> {
+        let (uid, attempts) = self.due.remove(&(at, arrival))?;
+        if self.first.get(&(arrival, attempts)) == Some(&at) {
+            self.first.remove(&(arrival, attempts));
+        }
+        Some((uid, attempts))
+    }
+
+    /// When the pod of that arrival is tried again for what that attempt said.
+    fn of(&self, arrival: u64, attempts: u32) -> Option<Moment> {
+        self.first.get(&(arrival, attempts)).copied()
     }
 }
 
@@ -37,9 +53,7 @@ impl SchedulingQueue {
     pub fn retry_at(&mut self, uid: &Uid, at: Moment) {
         let Some(slot) = self.records.find(uid) else { return };
         let record = &self.records[slot];
-        self.retries
-            .due
-            .insert((at, record.arrival), (uid.clone(), record.attempts));
+        self.retries.add(at, record.arrival, (uid.clone(), record.attempts));
     }
 
     /// Wakes the pods whose time has come, up to so many. What an earlier attempt said counts no more after a later one.
@@ -48,25 +62,23 @@ impl SchedulingQueue {
             && let Some(((due, arrival), _)) = self.retries.due.first_key_value()
             && *due <= now
         {
-            let key = (*due, *arrival);
+            let (due, arrival) = (*due, *arrival);
             *budget -= 1;
-            if let Some((uid, attempts)) = self.retries.due.remove(&key) {
-                self.retry(&uid, (key.1, attempts), now);
+            if let Some((uid, attempts)) = self.retries.take(due, arrival) {
+                self.retry(&uid, (arrival, attempts), now);
             }
         }
     }
 
     /// When this pod is tried again though nothing happens, as its last attempt said.
-    pub(super) fn retries_at(&self, slot: Slot) -> Option<Moment> {
-        let record = &self.records[slot];
-        self.is_retried(slot)
-            .then(|| self.retries.of((record.arrival, record.attempts)))
+    pub(super) fn retries_at(&self, record: &Record) -> Option<Moment> {
+        Self::is_retried(record)
+            .then(|| self.retries.of(record.arrival, record.attempts))
             .flatten()
     }
 
     /// One that is about to be tried anyway, or that time does not help, is not.
-    fn is_retried(&self, slot: Slot) -> bool {
-        let record = &self.records[slot];
+    fn is_retried(record: &Record) -> bool {
         !record.set_aside && matches!(record.state, State::Parked { .. })
     }
 
@@ -74,7 +86,7 @@ impl SchedulingQueue {
         let Some(slot) = self.records.find(uid) else { return };
         let record = &self.records[slot];
         let same_attempt = record.arrival == arrival && record.attempts == attempts;
-        if same_attempt && self.is_retried(slot) {
+        if same_attempt && Self::is_retried(record) {
             self.requeue(slot, Worth::AfterBackoff, RETRY_DUE, now);
         }
     }

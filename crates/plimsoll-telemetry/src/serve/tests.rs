@@ -6,12 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use http::Request;
+use hyper::client::conn::http2;
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 use super::*;
 use crate::certificate_authority::{Signed, TestAuthority};
@@ -184,7 +188,16 @@ impl World {
         }
     }
 
-    async fn connect(&self, client: Option<&Signed>) -> std::io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
+    async fn connect(&self, client: Option<&Signed>) -> std::io::Result<TlsStream<TcpStream>> {
+        self.connect_speaking(client, &[]).await
+    }
+
+    /// Of these protocols the server chooses one.
+    async fn connect_speaking(
+        &self,
+        client: Option<&Signed>,
+        protocols: &[&[u8]],
+    ) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
         roots.add(self.server.der()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -192,10 +205,11 @@ impl World {
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_root_certificates(roots);
-        let config = match client {
+        let mut config = match client {
             Some(signed) => config.with_client_auth_cert(vec![signed.der()], signed.key()).unwrap(),
             None => config.with_no_client_auth(),
         };
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         let stream = TcpStream::connect(self.serving.address()).await?;
         let connector = TlsConnector::from(Arc::new(config));
         connector.connect("localhost".try_into().unwrap(), stream).await
@@ -229,6 +243,24 @@ fn refused(code: u16, body: &str) -> Value {
     let value: Value = serde_json::from_str(body).unwrap();
     assert_eq!((&value["kind"], &value["code"]), (&json!("Status"), &json!(code)));
     value["message"].clone()
+}
+
+#[tokio::test]
+async fn a_connection_over_http_2_of_an_anonymous_client_stays_open_after_its_request() {
+    let world = World::start("http2").await;
+    let stream = world.connect_speaking(None, &[b"h2", b"http/1.1"]).await.unwrap();
+    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+    let (mut sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+        .await
+        .unwrap();
+    let mut connections = JoinSet::new();
+    connections.spawn(connection);
+    for (path, status) in [("/healthz", 200), ("/metrics", 403), ("/healthz", 200)] {
+        let request = Request::get(format!("https://localhost{path}"));
+        let answer = sender.send_request(request.body(String::new()).unwrap()).await.unwrap();
+        assert_eq!(answer.status(), status, "{path}");
+    }
+    assert!(connections.try_join_next().is_none());
 }
 
 #[tokio::test]

@@ -38,6 +38,20 @@ async fn pods_go_where_the_extender_wants_them_and_are_told_why_they_do_not() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn proxies_of_the_environment_are_used_neither_for_the_api_server_nor_for_extenders_and_the_log_says_so() {
+    let Some(mut world) = World::start(1).await else { return };
+    world.schedule("- {urlPrefix: URL, filterVerb: filter, nodeCacheCapable: true}");
+    world.create("a", &requesting(&json!({ "cpu": "100m" })));
+    world.node_of("a").await;
+    assert_eq!(world.python.report().unwrap()["calls"]["filter"], 1);
+    let told = world.whole_log();
+    for whom in ["it", "extenders"] {
+        let line = format!("called directly: proxies of the environment are not used for {whom}");
+        assert!(told.contains(&line), "{line}: {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn whole_nodes_go_to_an_extender_that_does_not_know_them() {
     let Some(mut world) = World::start(3).await else { return };
     world

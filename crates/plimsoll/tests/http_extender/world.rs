@@ -71,6 +71,9 @@ impl World {
         let replica = Command::new(env!("CARGO_BIN_EXE_plimsoll"))
             .arg(format!("--config={}", file.display()))
             .args(["--secure-port=0", "-v=2"])
+            // Nobody listens there: whoever asks them, for the API server or for an extender, gets nothing done.
+            .env("HTTP_PROXY", "http://127.0.0.1:1")
+            .env("HTTPS_PROXY", "http://127.0.0.1:1")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -151,6 +154,11 @@ impl World {
             let log = std::fs::read_to_string(self.log(number)).unwrap_or_default();
             log.contains("panicked")
         })
+    }
+
+    /// All that replica 0 has told.
+    pub(crate) fn whole_log(&self) -> String {
+        std::fs::read_to_string(self.log(0)).unwrap()
     }
 
     pub(crate) fn logs(&self) -> String {

@@ -2,6 +2,7 @@
 
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::resource::v1::DeviceClass;
 use plimsoll_cluster::fixtures::{PodFixture, node, pod};
 use plimsoll_cluster::{Election, PodFacts, Scheduler, suite};
 
@@ -53,6 +54,34 @@ fn a_pod_that_needs_what_is_not_built_is_never_bound_and_is_told_what_is_missing
                 .collect()
         });
         assert_eq!(bound, ["plain"]);
+        Ok(())
+    })
+}
+
+#[test]
+fn an_extended_resource_is_not_taken_from_a_device_class_and_nobody_asks_for_devices() -> anyhow::Result<()> {
+    suite::run(async |cluster| {
+        if Scheduler::under_test() != Scheduler::Plimsoll {
+            return Ok(());
+        }
+        let class = serde_json::json!({
+            "metadata": { "name": "cards" },
+            "spec": { "extendedResourceName": "example.com/card" },
+        });
+        cluster.create::<DeviceClass>(class).await?;
+        cluster.create_nodes([node("n1")]).await?;
+        cluster.start_scheduler()?;
+        cluster
+            .create_pods([pod("player").request("example.com/card", "1")])
+            .await?;
+        let why = "0/1 nodes are available: 1 Insufficient example.com/card.";
+        cluster.pending_because("player", why).await?;
+        let asked = cluster.access_requests()?;
+        ensure!(asked.iter().any(|asked| asked.resource == "nodes"), "{asked:?}");
+        ensure!(
+            asked.iter().all(|asked| asked.api_group != "resource.k8s.io"),
+            "{asked:?}"
+        );
         Ok(())
     })
 }

@@ -6,6 +6,8 @@ use plimsoll_extender_tests::PythonExtender;
 use plimsoll_framework::{Extender, ExtenderAnswer, ExtenderCall, ExtenderNodes, ExtenderRequest, ExtenderVictims};
 use plimsoll_model::{Node, Pod, Raw, testing};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use super::{ask, config, extender, filter, pod, started};
 
@@ -30,6 +32,28 @@ fn requests(python: &PythonExtender) -> Vec<Value> {
 
 fn body(request: &Value) -> Value {
     serde_json::from_str(request["body"].as_str().unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn a_call_is_http_1_1_and_asks_for_no_compression() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"}") {
+            stream.read_buf(&mut request).await.unwrap();
+        }
+        let answer = br#"{"NodeNames":["a"]}"#;
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", answer.len());
+        stream.write_all(&[head.as_bytes(), answer].concat()).await.unwrap();
+        String::from_utf8(request).unwrap().to_lowercase()
+    };
+    let (extenders, extender) = (HttpExtenders::default(), extender(&url));
+    let (answer, request) = tokio::join!(ask(&extenders, &extender, filter(&["a"])), serving);
+    assert_eq!(passing(&answer), ["a"]);
+    assert!(request.starts_with("post /filter http/1.1\r\n"), "{request}");
+    assert!(!request.contains("encoding"), "{request}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

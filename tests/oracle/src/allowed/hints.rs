@@ -144,7 +144,8 @@ pub const ALLOWED_HINTS: [AllowedHint; 21] = [
         },
     },
     AllowedHint {
-        line: "Requests and allocatable that come to the same numbers have not changed: 0 is the same as none.",
+        line: "Amounts that come to the same numbers have not changed: a request of 0 is the same as none, and so is 0 of \
+               a node but for extended resources.",
         applies: |seen| {
             let same = seen.both_nodes(|old, new| old.status.allocatable == new.status.allocatable);
             let named_none = seen.case.old_pod.as_ref().is_some_and(|pod| {
