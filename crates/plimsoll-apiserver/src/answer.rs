@@ -200,7 +200,10 @@ impl Call<'_> {
             }
             let key = key(namespace, name);
             if self.stale_by > 0 && self.request.query.get("resourceVersion") == "0" {
-                let rv = store.rv().saturating_sub(self.stale_by).max(store.log().oldest());
+                let rv = store
+                    .rv()
+                    .saturating_sub(self.stale_by)
+                    .max(store.log().oldest(resource));
                 return Ok(store
                     .table_at(resource, rv)
                     .ok()

@@ -181,7 +181,8 @@ impl ListRequest {
             Version::Latest => Ok(self.page(store.table(self.resource), current)),
             Version::Any if stale_by == 0 => Ok(self.page(store.table(self.resource), current)),
             Version::Any => {
-                let rv = current.saturating_sub(stale_by).max(store.log().oldest()).max(1);
+                let oldest = store.log().oldest(self.resource);
+                let rv = current.saturating_sub(stale_by).max(oldest).max(1);
                 self.read_at(store, rv)
             }
             Version::NotOlderThan(rv) if rv <= current => Ok(self.page(store.table(self.resource), current)),

@@ -194,12 +194,11 @@ impl Watcher {
     /// longer reaches back to the cursor, or is another one.
     fn pending(&self) -> Option<(Vec<Arc<Change>>, u64)> {
         self.shared.read(|store| {
-            let id = self.request.resource.storage_id;
             if store.restores() != self.restores {
                 return None;
             }
-            let after = store.log().after(self.cursor).ok()?;
-            let changes: Vec<Arc<Change>> = after.filter(|c| c.storage_id == id).take(BATCH).cloned().collect();
+            let after = store.log().after(self.request.resource, self.cursor).ok()?;
+            let changes: Vec<Arc<Change>> = after.take(BATCH).cloned().collect();
             let reached = match changes.last() {
                 Some(last) if changes.len() == BATCH => last.rv,
                 _ => store.rv().max(self.cursor),
@@ -326,7 +325,8 @@ fn begin(store: &Store, request: &WatchRequest, faults: &WatchFaults) -> (u64, S
             .into_iter();
         Some((rv, State::Initial { objects, end_mark }))
     };
-    let any = current.saturating_sub(faults.stale_by).max(store.log().oldest()).max(1);
+    let oldest = store.log().oldest(request.resource);
+    let any = current.saturating_sub(faults.stale_by).max(oldest).max(1);
     let started = match (request.initial_events, request.version) {
         (Some(true), Some(0)) => list(any, request.bookmarks),
         (Some(true), Some(rv)) if rv > current => {
@@ -339,11 +339,11 @@ fn begin(store: &Store, request: &WatchRequest, faults: &WatchFaults) -> (u64, S
         (Some(false), None | Some(0)) => Some((current, State::Following)),
         (None, None) => list(current, false),
         (None, Some(0)) => list(any, false),
-        (_, Some(rv)) => (rv >= store.log().oldest()).then_some((rv, State::Following)),
+        (_, Some(rv)) => (rv >= oldest).then_some((rv, State::Following)),
     };
     started.unwrap_or_else(|| {
         let asked = request.version.unwrap_or(0);
-        let message = format!("too old resource version: {asked} ({})", store.log().oldest());
+        let message = format!("too old resource version: {asked} ({oldest})");
         (current, State::Failed(ApiError::expired(message).to_status()))
     })
 }

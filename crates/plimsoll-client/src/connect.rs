@@ -256,6 +256,11 @@ fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
 /// systems other than Linux that cannot be asked for.
 pub(crate) fn client(config: &kube::Config, on_the_way: Option<Duration>) -> Result<kube::Client, ConnectError> {
     let failed = |source| ConnectError::Credentials(Box::new(source));
+    if config.proxy_url.is_some() {
+        return Err(ConnectError::Unsupported(
+            "a proxy (proxy-url in the kubeconfig, or HTTPS_PROXY in the environment)",
+        ));
+    }
     let connector = connector(config, on_the_way);
     let connector = connector.map_response(stream as fn(_) -> _);
     let connector = config

@@ -7,7 +7,10 @@ use std::{
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use crate::{object::Object, resource::Resource};
+use crate::{
+    object::Object,
+    resource::{RESOURCES, Resource},
+};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChangeKind {
@@ -101,12 +104,17 @@ pub(crate) struct Expired {
 }
 
 /// A bounded log in order of versions.
+///
+/// What makes room for newer changes is lost to those who look at its kind alone: kube-apiserver has a log for each, so that a
+/// watch of what hardly ever changes does not grow old for all that goes on beside it.
 #[derive(Debug)]
 pub(crate) struct Log {
     changes: VecDeque<Arc<Change>>,
     capacity: usize,
     /// Changes up to and including this version are gone.
     compacted: u64,
+    /// The newest change of each kind that made room for others, by the number under which it is stored.
+    dropped: Vec<u64>,
 }
 
 impl Log {
@@ -115,6 +123,7 @@ impl Log {
             changes: VecDeque::new(),
             capacity: capacity.max(1),
             compacted: 0,
+            dropped: vec![0; RESOURCES.len()],
         }
     }
 
@@ -122,7 +131,7 @@ impl Log {
         if self.changes.len() == self.capacity
             && let Some(dropped) = self.changes.pop_front()
         {
-            self.compacted = dropped.rv;
+            self.dropped[dropped.storage_id] = dropped.rv;
         }
         self.changes.push_back(Arc::new(change));
     }
@@ -136,24 +145,32 @@ impl Log {
     /// Knows nothing but that the store is at `rv`.
     pub(super) fn restart(&mut self, rv: u64) {
         self.changes.clear();
+        self.dropped.fill(0);
         self.compacted = rv;
     }
 
-    /// The oldest version from which everything later is known.
-    pub(crate) fn oldest(&self) -> u64 {
-        self.compacted
+    /// The oldest version from which everything later is known of a kind.
+    pub(crate) fn oldest(&self, resource: &Resource) -> u64 {
+        self.compacted.max(self.dropped[resource.storage_id])
     }
 
     fn first_after(&self, rv: u64) -> usize {
         self.changes.partition_point(|c| c.rv <= rv)
     }
 
-    /// Changes after `rv`, oldest first.
-    pub(crate) fn after(&self, rv: u64) -> Result<impl DoubleEndedIterator<Item = &Arc<Change>>, Expired> {
-        if rv < self.compacted {
-            return Err(Expired { oldest: self.compacted });
+    /// Changes of a kind after `rv`, oldest first.
+    pub(crate) fn after<'a>(
+        &'a self,
+        resource: &Resource,
+        rv: u64,
+    ) -> Result<impl DoubleEndedIterator<Item = &'a Arc<Change>> + use<'a>, Expired> {
+        let oldest = self.oldest(resource);
+        if rv < oldest {
+            return Err(Expired { oldest });
         }
-        Ok(self.changes.range(self.first_after(rv)..))
+        let id = resource.storage_id;
+        let changes = self.changes.range(self.first_after(rv)..);
+        Ok(changes.filter(move |change| change.storage_id == id))
     }
 }
 
@@ -163,18 +180,34 @@ mod tests {
 
     use super::*;
     use crate::object::Stored;
+    use crate::resource::find;
+
+    fn kind(plural: &str) -> &'static Resource {
+        find("", "v1", plural).expect(plural)
+    }
+
+    fn add(log: &mut Log, rv: u64, plural: &str) {
+        let object = Stored::new(rv, json!({}));
+        log.push(Change::new(
+            rv,
+            kind(plural).storage_id,
+            ChangeKind::Added,
+            "a",
+            object,
+            None,
+        ));
+    }
 
     fn log(capacity: usize, changes: u64) -> Log {
         let mut log = Log::new(capacity);
         for rv in 1..=changes {
-            let object = Stored::new(rv, json!({}));
-            log.push(Change::new(rv, 0, ChangeKind::Added, "a", object, None));
+            add(&mut log, rv, "pods");
         }
         log
     }
 
     fn after(log: &Log, rv: u64) -> Result<Vec<u64>, Expired> {
-        Ok(log.after(rv)?.map(|c| c.rv).collect())
+        Ok(log.after(kind("pods"), rv)?.map(|c| c.rv).collect())
     }
 
     #[test]
@@ -184,6 +217,24 @@ mod tests {
         assert_eq!(after(&log, 4), Ok(vec![5]));
         assert_eq!(after(&log, 9), Ok(vec![]));
         assert_eq!(after(&log, 1), Err(Expired { oldest: 2 }));
+    }
+
+    #[test]
+    fn changes_of_other_kinds_make_no_version_of_a_kind_too_old() {
+        let mut log = Log::new(3);
+        add(&mut log, 1, "pods");
+        add(&mut log, 2, "pods");
+        for rv in 3..=9 {
+            add(&mut log, rv, "nodes");
+        }
+        assert_eq!(after(&log, 2), Ok(vec![]));
+        assert_eq!(after(&log, 1), Err(Expired { oldest: 2 }));
+        add(&mut log, 10, "pods");
+        assert_eq!(after(&log, 2), Ok(vec![10]));
+        log.restart(1);
+        assert_eq!(after(&log, 1), Ok(vec![]));
+        log.compact(3);
+        assert_eq!(after(&log, 2), Err(Expired { oldest: 3 }));
     }
 
     #[test]

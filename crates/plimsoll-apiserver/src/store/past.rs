@@ -9,12 +9,7 @@ impl Store {
     /// All objects of a kind as they were at `rv`, in the order of their keys; later versions read as now.
     pub(crate) fn table_at(&self, resource: &Resource, rv: u64) -> Result<BTreeMap<String, Object>, Expired> {
         let mut table = self.table(resource).clone();
-        for change in self
-            .log()
-            .after(rv)?
-            .rev()
-            .filter(|c| c.storage_id == resource.storage_id)
-        {
+        for change in self.log().after(resource, rv)?.rev() {
             match &change.previous {
                 Some(previous) => {
                     table.insert(change.key.clone(), previous.clone());

@@ -175,6 +175,27 @@ async fn a_large_initial_state_comes_whole_and_what_changes_meanwhile_after_it()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_watch_of_a_kind_that_nothing_happens_to_outlives_any_number_of_changes_of_others() {
+    let server = server_with(Config {
+        log_capacity: 10,
+        ..Config::default()
+    });
+    server.create(pods(), "default", pod("a")).expect("created");
+    let version = server.resource_version();
+    let path = format!("/api/v1/pods?watch=true&resourceVersion={version}");
+    let mut before = server.watch(&path).await;
+    for at in 0..100 {
+        let node = json!({ "metadata": { "name": format!("n{at}") } });
+        server.create(kind("", "nodes"), "", node).expect("created");
+    }
+    let mut after = server.watch(&path).await;
+    server.create(pods(), "default", pod("b")).expect("created");
+    for events in [&mut before, &mut after] {
+        assert_eq!(events.short().await, format!("ADDED b@{}", server.resource_version()));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_compacted_version_is_an_error_event() {
     let server = server();
     server.create(pods(), "default", pod("a")).expect("created");
@@ -231,7 +252,7 @@ async fn watchers_share_the_bytes_of_an_event() {
     server.create(pods(), "default", pod("a")).expect("created");
     let log = server
         .shared
-        .read(|store| store.log().after(0).map(|c| c.cloned().collect::<Vec<_>>()));
+        .read(|store| store.log().after(pods(), 0).map(|c| c.cloned().collect::<Vec<_>>()));
     let change = log.expect("not compacted").pop().expect("a change");
     let line = change.line(crate::store::ChangeKind::Added, pods());
     let again = change.line(crate::store::ChangeKind::Added, pods());

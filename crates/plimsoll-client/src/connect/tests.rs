@@ -50,6 +50,19 @@ async fn a_missing_kubeconfig_is_named_in_the_error() {
     assert_eq!(error.to_string(), "cannot use kubeconfig /no/such/file");
 }
 
+/// Whoever asks in a user's name has the proxy of that user's environment in the configuration.
+#[tokio::test]
+async fn a_proxy_is_never_passed_by_without_a_word() {
+    let mut config = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+    assert!(client(&config, None).is_ok());
+    config.proxy_url = Some(http::Uri::from_static("http://127.0.0.1:2"));
+    let error = client(&config, None).err().unwrap().to_string();
+    assert_eq!(
+        error,
+        "a proxy (proxy-url in the kubeconfig, or HTTPS_PROXY in the environment) is not supported"
+    );
+}
+
 #[tokio::test]
 async fn a_proxy_that_the_current_context_asks_for_is_refused_and_not_passed_by() {
     let path = std::env::temp_dir().join(format!("plimsoll-proxy-{}", std::process::id()));
