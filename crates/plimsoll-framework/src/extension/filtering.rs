@@ -74,7 +74,7 @@ pub trait Filter: Plugin {
 
     /// Whether its verdict on a node follows from what the pod asks for (its spec but for volumes and claims, and its status as
     /// to resources), the plugin's arguments and that node's row in the columns alone. It is then not asked again about nodes
-    /// that have not changed ([`Columns::changed_since`]) when another such pod comes. Such a filter
+    /// that have not changed ([`Columns::changed_since`](plimsoll_model::columns::Columns::changed_since)) when another such pod comes. Such a filter
     /// [judges nodes alone](Filter::judges_nodes_alone), and looks only at the nodes that it is shown.
     fn follows_rows(&self) -> bool {
         false

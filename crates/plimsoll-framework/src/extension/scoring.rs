@@ -67,7 +67,7 @@ pub trait Score: Plugin {
     ) -> Result<(), String>;
 
     /// Whether a node's raw score is in 0..=100, needs no [`normalize`](Score::normalize), and follows from no more than
-    /// [`Filter::follows_rows`] says.
+    /// [`Filter::follows_rows`](super::Filter::follows_rows) says.
     fn follows_rows(&self) -> bool {
         false
     }
@@ -84,7 +84,7 @@ pub trait Score: Plugin {
     /// [`normalize_scores`](Score::normalize_scores) come to that score also when they are shown one feasible node of each mark
     /// instead of all of them. The mark of a node follows from the pod's spec but for its volumes and claims, from the node's row,
     /// the pods there among it, and from the basis: as long as this is equal, nodes that have not changed
-    /// ([`Columns::changed_since`]) keep their marks. Scores need not stay as they are.
+    /// ([`Columns::changed_since`](plimsoll_model::columns::Columns::changed_since)) keep their marks. Scores need not stay as they are.
     fn mark_basis(&self, _cycle: CycleContext<'_>, _state: &CycleState) -> Option<MarkBasis> {
         None
     }
