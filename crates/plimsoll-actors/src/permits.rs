@@ -11,28 +11,13 @@ use crate::mailbox::Mailbox;
 use crate::scheduling_cycle::CycleMessage;
 use crate::wall_times::WallTimes;
 
-/// Who waits at Permit; printed, it is what `/debug/waiting-pods` shows: one line for each pod.
+/// Who waits at Permit.
 #[derive(Debug, Clone)]
 pub struct WaitingReport {
     /// The time of the report.
     pub times: WallTimes,
     /// The pods, the longest waiting first.
     pub pods: Vec<WaitingPod>,
-}
-
-impl fmt::Display for WaitingReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "pods that wait at Permit: {}", self.pods.len())?;
-        for waiting in &self.pods {
-            let since = self.times.text(waiting.since);
-            write!(f, "{} on {} since {since}", waiting.pod.name, waiting.node)?;
-            for wait in &waiting.waits {
-                write!(f, ", for {} until {}", wait.plugin, self.times.text(wait.until))?;
-            }
-            writeln!(f)?;
-        }
-        Ok(())
-    }
 }
 
 /// Allows and rejects pods that wait at Permit, and tells which they are: a handle to be kept by a plugin's tasks, or by
@@ -86,42 +71,5 @@ impl Permits {
 impl fmt::Debug for Permits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Permits").finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use jiff::Timestamp;
-    use plimsoll_framework::PermitWait;
-    use plimsoll_model::{Moment, decode_pod};
-
-    use super::*;
-
-    #[test]
-    fn a_report_tells_where_each_pod_waits_for_whom_since_when_and_until_when() {
-        let pod = br#"{"metadata":{"namespace":"x","name":"p","uid":"p","resourceVersion":"1"},"spec":{}}"#;
-        let second = |seconds| Moment::ZERO + Duration::from_secs(seconds);
-        let wait = |plugin, seconds| PermitWait {
-            plugin,
-            timeout: Duration::from_secs(seconds),
-            until: second(10 + seconds),
-        };
-        let report = WaitingReport {
-            times: WallTimes::new(second(15), Timestamp::UNIX_EPOCH),
-            pods: vec![WaitingPod {
-                pod: Arc::new(decode_pod(pod).unwrap()),
-                node: "n1".into(),
-                since: second(10),
-                waits: [wait("Gang", 20), wait("Quota", 65)].into_iter().collect(),
-            }],
-        };
-        assert_eq!(
-            report.to_string(),
-            "pods that wait at Permit: 1\n\
-             x/p on n1 since 1969-12-31T23:59:55Z, for Gang until 1970-01-01T00:00:15Z, \
-             for Quota until 1970-01-01T00:01:00Z\n"
-        );
     }
 }

@@ -7,7 +7,7 @@ use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use kube::client::ConfigExt;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{Cluster, KubeConfigOptions, Kubeconfig};
 use plimsoll_config::{ClientConnection, ElectionConfig};
 use plimsoll_telemetry::RestClientMetrics;
 use tokio::net::TcpStream;
@@ -188,6 +188,7 @@ pub async fn load_config(access: &Access) -> Result<kube::Config, ConnectError> 
     if let Some(master) = &access.master {
         config.cluster_url = parse_master(master)?;
     }
+    tell_of_proxy(&config.cluster_url);
     // A repeated POST of a binding is decided by the owner of the claim, never by the client.
     config.default_retry = false;
     Ok(config)
@@ -198,41 +199,42 @@ async fn from_file(path: &PathBuf) -> Result<kube::Config, ConnectError> {
         path: path.clone(),
         source: Box::new(source),
     };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
-    if asks_for_a_proxy(&kubeconfig) {
-        return Err(ConnectError::Unsupported("a proxy-url in the kubeconfig"));
+    let mut kubeconfig = Kubeconfig::read_from(path).map_err(failed)?;
+    if let Some(cluster) = current_cluster(&mut kubeconfig) {
+        if cluster.proxy_url.as_deref().is_some_and(|url| !url.is_empty()) {
+            return Err(ConnectError::Unsupported("a proxy-url in the kubeconfig"));
+        }
+        // Where one is named none is taken from the environment, in which it may even be no URL.
+        cluster.proxy_url = Some("http://not-used".to_owned());
     }
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = config.map_err(failed)?;
-    // A proxy could pass on what was sent before the lease was lost, long after it.
-    if let Some(proxy) = config.proxy_url.take() {
-        let proxy = proxy.host().unwrap_or_default();
-        tracing::info!(
-            proxy,
-            "The API server is called directly: proxies of the environment are not used for it"
-        );
-    }
+    config.proxy_url = None;
     Ok(config)
 }
 
-/// Whether the cluster of the current context is to be reached through a proxy.
-fn asks_for_a_proxy(kubeconfig: &Kubeconfig) -> bool {
+fn current_cluster(kubeconfig: &mut Kubeconfig) -> Option<&mut Cluster> {
     let current = kubeconfig.current_context.as_deref();
-    let context = kubeconfig
-        .contexts
+    let mut contexts = kubeconfig.contexts.iter();
+    let context = contexts.find(|context| Some(context.name.as_str()) == current)?;
+    let name = &context.context.as_ref()?.cluster;
+    let mut clusters = kubeconfig.clusters.iter_mut();
+    clusters.find(|named| named.name == *name)?.cluster.as_mut()
+}
+
+/// kube-scheduler would go through the proxy that the environment names, which could pass on what was sent before the lease was
+/// lost, long after it.
+fn tell_of_proxy(server: &http::Uri) {
+    let variables = match server.scheme_str() {
+        Some("https") => ["HTTPS_PROXY", "https_proxy"],
+        _ => ["HTTP_PROXY", "http_proxy"],
+    };
+    if variables
         .iter()
-        .find(|context| Some(context.name.as_str()) == current);
-    let cluster = context
-        .and_then(|context| context.context.as_ref())
-        .map(|context| &context.cluster);
-    let cluster = kubeconfig
-        .clusters
-        .iter()
-        .find(|named| Some(&named.name) == cluster)
-        .and_then(|named| named.cluster.as_ref());
-    cluster
-        .and_then(|cluster| cluster.proxy_url.as_deref())
-        .is_some_and(|url| !url.is_empty())
+        .any(|name| std::env::var_os(name).is_some_and(|proxy| !proxy.is_empty()))
+    {
+        tracing::info!("The API server is called directly: proxies of the environment are not used for it");
+    }
 }
 
 fn parse_master(master: &str) -> Result<http::Uri, ConnectError> {
@@ -258,7 +260,7 @@ pub(crate) fn client(config: &kube::Config, on_the_way: Option<Duration>) -> Res
     let failed = |source| ConnectError::Credentials(Box::new(source));
     if config.proxy_url.is_some() {
         return Err(ConnectError::Unsupported(
-            "a proxy (proxy-url in the kubeconfig, or HTTPS_PROXY in the environment)",
+            "a proxy (proxy-url in the kubeconfig, or HTTPS_PROXY in the environment, whatever NO_PROXY says)",
         ));
     }
     let connector = connector(config, on_the_way);

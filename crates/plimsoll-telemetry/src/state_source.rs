@@ -18,8 +18,6 @@ pub trait StateSource: Send + Sync + 'static {
     fn audit(&self) -> BoxFuture<'_, Result<String, String>>;
     /// What `/metrics/resources` shows, or why that is not known; a standby shows nothing.
     fn resources(&self) -> BoxFuture<'_, Result<String, String>>;
-    /// What `/debug/waiting-pods` shows of the pods that wait at Permit, or why that is not known.
-    fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>>;
     /// What `/debug/explain` answers of the pod that `?pod=` names, as `namespace/name`.
     fn explain<'a>(&'a self, pod: Option<&'a str>) -> BoxFuture<'a, Document>;
     /// A page of what an owner of state has, or why that is not known.
@@ -40,6 +38,8 @@ pub struct Document {
 pub enum DebugView {
     /// The pods in the queue.
     Queue,
+    /// The pods that wait at Permit.
+    WaitingPods,
     /// The pods that the API server told of.
     Pods,
     /// The nodes that the API server told of.

@@ -126,17 +126,15 @@ impl Link {
         self.0.mended.notify_waiters();
     }
 
-    /// The task that reads the next event of a watch of this kind (its plural) panics over it.
+    /// The task that reads the next piece of a watch of this kind (its plural) panics over it.
     pub fn kill_reader_of(&self, plural: &str) {
         self.lock().deadly = Some(plural.to_owned());
     }
 
-    /// What a reader of this path's answer goes through.
-    fn strike(&self, path: &str) {
+    /// What a reader goes through of what a watch of this kind says.
+    fn strike(&self, watched: Option<&str>) {
         let mut state = self.lock();
-        let struck = state
-            .deadly
-            .take_if(|plural| path.rsplit('/').next() == Some(plural.as_str()));
+        let struck = state.deadly.take_if(|plural| watched == Some(plural.as_str()));
         drop(state);
         assert!(struck.is_none(), "a fault of the test: this event kills who reads it");
     }
@@ -146,6 +144,7 @@ impl Link {
         let mut state = self.lock();
         (state.cut, state.answers_cut) = (false, false);
         (state.pods_held, state.volumes_held) = (false, false);
+        state.deadly = None;
         drop(state);
         self.0.mended.notify_waiters();
     }
@@ -284,14 +283,14 @@ where
     fn call(&mut self, mut request: Request<B>) -> Answer<S::Error> {
         self.sign(&mut request);
         let body_comes = stretch_of_body(&request);
-        let path: Arc<str> = Arc::from(request.uri().path());
+        let watched = watched_kind(&request);
         let mut inner = self.inner.clone();
         let link = self.link.clone();
         Box::pin(async move {
             link.pass(Stretch::BeforeSending).await;
             let answer = inner.call(request).await;
             link.pass(Stretch::Answer).await;
-            answer.map(|response| response.map(|body| through(body, link, body_comes, path)))
+            answer.map(|response| response.map(|body| through(body, link, body_comes, watched)))
         })
     }
 }
@@ -306,12 +305,21 @@ fn stretch_of_body<B>(request: &Request<B>) -> Stretch {
     }
 }
 
-fn through(body: ApiBody, link: Link, stretch: Stretch, path: Arc<str>) -> LinkedBody {
-    let frames = stream::unfold((body, link, path), move |(mut body, link, path)| async move {
+/// The plural of what is watched.
+fn watched_kind<B>(request: &Request<B>) -> Option<Arc<str>> {
+    let uri = request.uri();
+    let watches = uri.query().is_some_and(|query| query.contains("watch="));
+    uri.path().rsplit('/').next().filter(|_| watches).map(Arc::from)
+}
+
+fn through(body: ApiBody, link: Link, stretch: Stretch, watched: Option<Arc<str>>) -> LinkedBody {
+    let frames = stream::unfold((body, link, watched), move |(mut body, link, watched)| async move {
         let frame = body.frame().await;
         link.pass(stretch).await;
-        link.strike(&path);
-        frame.map(|frame| (frame, (body, link, path)))
+        if frame.is_some() {
+            link.strike(watched.as_deref());
+        }
+        frame.map(|frame| (frame, (body, link, watched)))
     });
     StreamBody::new(frames).boxed_unsync()
 }

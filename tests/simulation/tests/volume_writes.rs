@@ -134,6 +134,36 @@ fn a_claim_deleted_while_its_pod_waits_ends_the_attempt() {
 }
 
 #[test]
+fn a_pod_that_goes_while_its_write_is_put_off_leaves_no_request_behind_that_waits_for_an_answer() {
+    run(async {
+        let (world, _replica) = led(88, 10 * MINUTE).await;
+        let binding = || {
+            let told = world.metrics("replica-a").text().unwrap();
+            let line = r#"scheduler_goroutines{operation="binding"} "#;
+            let value = told.lines().find_map(|told| told.strip_prefix(line));
+            value.unwrap().to_owned()
+        };
+        let slow = Action::Latency { millis: 5000 };
+        let busy = Action::Fail {
+            failure: Failure::code(429).retry_after(60),
+        };
+        let faults = world.server().faults();
+        faults.add(Rule::new(rules::claim_patches(), slow).times(1));
+        add_pod_with_claim(&world, "slow");
+        world.pass(SECOND).await;
+        assert_eq!(binding(), "1");
+        world.pass(10 * SECOND).await;
+        faults.add(Rule::new(rules::claim_patches(), busy));
+        add_pod_with_claim(&world, "gone");
+        world.pass(5 * SECOND).await;
+        world.delete_pod("gone");
+        world.pass(2 * MINUTE).await;
+        assert_eq!(binding(), "0");
+        is_in_order(&world).await;
+    });
+}
+
+#[test]
 fn a_write_that_is_put_off_or_whose_answer_is_lost_costs_its_pod_no_more_than_an_attempt() {
     run(async {
         let (world, _replica) = led(87, 10 * MINUTE).await;

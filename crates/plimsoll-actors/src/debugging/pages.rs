@@ -2,6 +2,7 @@
 //! request says to go on.
 
 use plimsoll_engine::{NodeDump, Resources};
+use plimsoll_framework::{PermitWait, WaitingPod};
 use plimsoll_model::{Node, Pod};
 use plimsoll_queue::QueuedPod;
 use plimsoll_telemetry::PageOf;
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::dumper::phase_text;
 use super::{Listed, NodeListing, QueueListing, TermListing, TermRecord};
+use crate::permits::WaitingReport;
 use crate::wall_times::WallTimes;
 
 #[expect(clippy::needless_pass_by_value, reason = "made for it")]
@@ -112,6 +114,26 @@ impl NodeListing {
     }
 }
 
+impl WaitingReport {
+    pub(crate) fn to_json(&self, of: &PageOf) -> Value {
+        let waiting = |waiting: &WaitingPod| {
+            let wait = |wait: &PermitWait| json!({ "plugin": wait.plugin, "until": self.times.text(wait.until) });
+            json!({
+                "pod": waiting.pod.name.to_string(),
+                "uid": waiting.pod.uid.as_str(),
+                "node": waiting.node,
+                "since": self.times.text(waiting.since),
+                "waits": waiting.waits.iter().map(wait).collect::<Vec<_>>(),
+            })
+        };
+        let start: usize = of.after.as_deref().and_then(|after| after.parse().ok()).unwrap_or(0);
+        let end = start.saturating_add(of.limit);
+        let items = self.pods.iter().skip(start).take(of.limit).map(waiting).collect();
+        let next = (self.pods.len() > end).then(|| end.to_string());
+        page(self.pods.len(), items, next.as_deref())
+    }
+}
+
 impl TermListing {
     pub(crate) fn to_json(&self, of: &PageOf) -> Value {
         // The newest first: behind a number are the smaller ones.
@@ -190,6 +212,45 @@ mod tests {
             "attempts": 2,
         });
         assert_eq!(shown["items"], json!([expected]));
+    }
+
+    #[test]
+    fn pods_that_wait_at_permit_come_by_the_page_with_whom_they_wait_for_and_until_when() {
+        let wait = |plugin, seconds| PermitWait {
+            plugin,
+            timeout: Duration::from_secs(seconds),
+            until: second(10 + seconds),
+        };
+        let waiting = |name: &str| WaitingPod {
+            pod: Arc::new(pod(name).build()),
+            node: "n1".into(),
+            since: second(10),
+            waits: [wait("Gang", 20), wait("Quota", 65)].into_iter().collect(),
+        };
+        let report = WaitingReport {
+            times: times(),
+            pods: ["a", "b", "c"].map(waiting).into(),
+        };
+        let of = |after: Option<&str>| PageOf {
+            limit: 2,
+            after: after.map(str::to_owned),
+        };
+        let first = report.to_json(&of(None));
+        assert_eq!((&first["total"], &first["continue"]), (&json!(3), &json!("2")));
+        let expected = json!({
+            "pod": report.pods[1].pod.name.to_string(),
+            "uid": report.pods[1].pod.uid.as_str(),
+            "node": "n1",
+            "since": "1970-01-01T00:00:10Z",
+            "waits": [
+                { "plugin": "Gang", "until": "1970-01-01T00:00:30Z" },
+                { "plugin": "Quota", "until": "1970-01-01T00:01:15Z" },
+            ],
+        });
+        assert_eq!(first["items"][1], expected);
+        let rest = report.to_json(&of(Some("2")));
+        assert_eq!(rest["items"][0]["pod"], report.pods[2].pod.name.to_string());
+        assert_eq!(rest["continue"], Value::Null);
     }
 
     #[test]

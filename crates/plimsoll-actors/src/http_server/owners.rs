@@ -195,15 +195,6 @@ impl StateSource for Owners {
         .boxed()
     }
 
-    fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
-        async {
-            let answer = self.ask_term(Question::WaitingPods);
-            let report = answered(answer, "no pods wait here: this replica does not lead").await?;
-            Ok(report.to_string())
-        }
-        .boxed()
-    }
-
     fn configz(&self) -> BoxFuture<'_, Result<Value, String>> {
         async {
             let answer = self.supervisor.ask(ASKER, SupervisorMessage::Config);
@@ -229,6 +220,10 @@ impl StateSource for Owners {
                 DebugView::Queue => {
                     let answer = self.ask_term(|reply| Question::Queue(page, reply));
                     Ok(answered(answer, standby).await?.to_json())
+                }
+                DebugView::WaitingPods => {
+                    let answer = self.ask_term(Question::WaitingPods);
+                    Ok(answered(answer, standby).await?.to_json(&page))
                 }
                 DebugView::Columns => {
                     let answer = self.ask_term(|reply| Question::Nodes(page, reply));

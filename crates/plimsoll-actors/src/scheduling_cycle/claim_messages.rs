@@ -161,6 +161,7 @@ impl SchedulingCycleState {
         self.asked.insert(claim, now);
         // An explanation still under way could otherwise land after the binding and contradict it.
         if let Some(job) = self.status_writes.after(uid, job) {
+            self.forget_patch(uid);
             self.workers.dispatch(job);
         }
     }
@@ -270,6 +271,8 @@ impl SchedulingCycleState {
             let what = CallKind::Volume { object };
             self.remember_answer(claim, what, call_outcome::of_volume_write(&reply), now);
         }
+        // Also when it is put off: the claim may be over before anything is asked again.
+        self.asked.remove(&claim);
         if let Some(written) = self.volume_writes.answered(claim, reply, now) {
             self.tell_written(claim, written, now);
         }

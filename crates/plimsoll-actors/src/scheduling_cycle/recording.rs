@@ -375,6 +375,11 @@ impl SchedulingCycleState {
         }
     }
 
+    /// No patch of the pod is under way any more, though none had its last answer.
+    pub(super) fn forget_patch(&mut self, uid: &Uid) {
+        self.patches.0.remove(uid);
+    }
+
     /// A patch has its answer. Nothing more is told of one that another has taken the place of.
     pub(super) fn tell_patch(&mut self, uid: &Uid, reply: &PatchReply, now: Moment) {
         let (Some(tracing), Some(patch)) = (&self.tracing, self.patches.0.get_mut(uid)) else {

@@ -52,6 +52,8 @@ struct Write {
     tries: u32,
     newer: Option<PodStatusPatch>,
     held: Vec<WriteJob>,
+    /// Whether the pod is bound or gone meanwhile, so that nobody asks what was written.
+    is_over: bool,
 }
 
 impl Write {
@@ -69,7 +71,6 @@ impl StatusWrites {
     /// A patch to write; the job to hand out now, unless an earlier patch of the pod is under way.
     pub(super) fn submit(&mut self, pod: &Pod, patch: PodStatusPatch) -> Option<WriteJob> {
         let uid = &pod.uid;
-        self.told.tell(uid, &patch);
         if let Some(write) = self.pods.get_mut(uid) {
             write.newer = Some(match write.newer.take() {
                 Some(older) => merged(older, patch),
@@ -84,6 +85,7 @@ impl StatusWrites {
             tries: 1,
             newer: None,
             held: Vec::new(),
+            is_over: false,
         };
         let job = write.job(uid);
         self.pods.insert(uid.clone(), write);
@@ -127,8 +129,8 @@ impl StatusWrites {
         ) {
             tracing::warn!(pod = %write.name, ?reply, "Error updating pod");
         }
-        if !matches!(reply, PatchReply::Patched) && write.newer.is_none() {
-            self.told.forget(uid);
+        if matches!(reply, PatchReply::Patched) && !write.is_over {
+            self.told.tell(uid, &write.patch);
         }
         if let Some(patch) = write.newer.take() {
             write.patch = patch;
@@ -158,11 +160,19 @@ impl StatusWrites {
     /// A change in the stream.
     pub(super) fn see(&mut self, delta: &Delta) {
         self.told.see(delta);
+        if let Some(write) = told::over(delta).and_then(|uid| self.pods.get_mut(uid)) {
+            write.is_over = true;
+        }
     }
 
-    /// The pod with all that was written to its status, whether the stream has told of it or not.
+    /// The pod with all that was or is being written to its status, whether the stream has told of it or not. What was given up
+    /// before it was sent is no part of that.
     pub(super) fn shown<'a>(&self, pod: &'a Pod) -> Cow<'a, Pod> {
-        self.told.shown(pod)
+        let write = self.pods.get(&pod.uid);
+        let under_way = write
+            .into_iter()
+            .flat_map(|write| [Some(&write.patch), write.newer.as_ref()]);
+        self.told.shown(pod, under_way.flatten())
     }
 
     pub(super) fn next_deadline(&self) -> Option<Moment> {

@@ -59,7 +59,7 @@ async fn a_proxy_is_never_passed_by_without_a_word() {
     let error = client(&config, None).err().unwrap().to_string();
     assert_eq!(
         error,
-        "a proxy (proxy-url in the kubeconfig, or HTTPS_PROXY in the environment) is not supported"
+        "a proxy (proxy-url in the kubeconfig, or HTTPS_PROXY in the environment, whatever NO_PROXY says) is not supported"
     );
 }
 

@@ -8,7 +8,7 @@ fn record() -> EventRecord {
         event_type: EventType::Warning,
         reason: "FailedScheduling".into(),
         action: "Scheduling".into(),
-        note: "0/1 nodes are available".to_owned(),
+        note: "0/1 nodes are available, 100% of them %s".to_owned(),
         regarding: ObjectReference {
             api_version: "v1".into(),
             kind: "Pod".into(),
@@ -46,7 +46,7 @@ async fn an_event_is_written_as_kube_scheduler_writes_it() {
         "action": "Scheduling",
         "reason": "FailedScheduling",
         "regarding": { "apiVersion": "v1", "kind": "Pod", "namespace": "ns", "name": "a", "uid": "uid-a", "resourceVersion": "9" },
-        "note": "0/1 nodes are available",
+        "note": "0/1 nodes are available, 100% of them %s",
         "type": "Warning",
     });
     assert_eq!(seen.body, expected);
@@ -121,7 +121,7 @@ async fn a_core_event_that_comes_again_is_counted_with_its_last_words() {
     assert_eq!(seen.path, format!("/api/v1/namespaces/ns/events/{}", record().name()));
     assert_eq!(
         seen.body,
-        json!({ "count": 3, "lastTimestamp": "2026-11-28T02:31:00Z", "message": "0/1 nodes are available" })
+        json!({ "count": 3, "lastTimestamp": "2026-11-28T02:31:00Z", "message": "0/1 nodes are available, 100% of them %s" })
     );
 }
 

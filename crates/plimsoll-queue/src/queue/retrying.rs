@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_framework::ClusterEvent;
 use plimsoll_model::{Moment, Uid};
@@ -14,8 +14,8 @@ const RETRY_DUE: ClusterEvent = ClusterEvent::labelled("RetryDue");
 #[derive(Debug, Default)]
 pub(super) struct Retries {
     due: BTreeMap<(Moment, u64), (Uid, u32)>,
-    /// The first of them for each arrival and attempt, so that a page that tells them looks at no others.
-    first: BTreeMap<(u64, u32), Moment>,
+    /// The same by arrival and attempt, so that a page that tells them looks at no others.
+    of_attempts: BTreeSet<(u64, u32, Moment)>,
 }
 
 impl Retries {
@@ -24,25 +24,24 @@ impl Retries {
     }
 
     fn add(&mut self, at: Moment, arrival: u64, (uid, attempts): (Uid, u32)) {
-        if self.due.contains_key(&(at, arrival)) {
-            self.take(at, arrival);
-        }
+        self.take(at, arrival);
         self.due.insert((at, arrival), (uid, attempts));
-        let first = self.first.entry((arrival, attempts)).or_insert(at);
-        *first = at.min(*first);
+        self.of_attempts.insert((arrival, attempts, at));
     }
 
     fn take(&mut self, at: Moment, arrival: u64) -> Option<(Uid, u32)> {
         let (uid, attempts) = self.due.remove(&(at, arrival))?;
-        if self.first.get(&(arrival, attempts)) == Some(&at) {
-            self.first.remove(&(arrival, attempts));
-        }
+        self.of_attempts.remove(&(arrival, attempts, at));
         Some((uid, attempts))
     }
 
     /// When the pod of that arrival is tried again for what that attempt said.
     fn of(&self, arrival: u64, attempts: u32) -> Option<Moment> {
-        self.first.get(&(arrival, attempts)).copied()
+        let from = (arrival, attempts, Moment::ZERO);
+        let first = self.of_attempts.range(from..).next();
+        first
+            .filter(|(of, said, _)| (*of, *said) == (arrival, attempts))
+            .map(|(.., at)| *at)
     }
 }
 

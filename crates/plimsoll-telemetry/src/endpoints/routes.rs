@@ -38,7 +38,7 @@ impl Endpoints {
         }
         match asked.path.as_str() {
             "/debug/audit" => shown(self.state.audit().await),
-            "/debug/waiting-pods" => shown(self.state.waiting_pods().await),
+            "/debug/waiting-pods" => self.view(asked, DebugView::WaitingPods).await,
             "/debug/queue" => self.view(asked, DebugView::Queue).await,
             "/debug/cache/pods" => self.view(asked, DebugView::Pods).await,
             "/debug/cache/nodes" => self.view(asked, DebugView::Nodes).await,

@@ -68,10 +68,6 @@ impl StateSource for Known {
         self.tell("# TYPE kube_pod_resource_request gauge\n".to_owned())
     }
 
-    fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
-        self.tell("pods that wait at Permit: 0\n".to_owned())
-    }
-
     fn debug_view(&self, view: DebugView, page: PageOf) -> BoxFuture<'_, Result<Value, String>> {
         self.tell(json!({ "view": format!("{view:?}"), "limit": page.limit, "after": page.after }))
     }
@@ -136,19 +132,11 @@ async fn an_audit_is_shown_by_a_leader_where_profiling_is_enabled() {
 }
 
 #[tokio::test]
-async fn pods_that_wait_at_permit_are_shown_by_a_leader_where_profiling_is_enabled() {
-    let path = "/debug/waiting-pods";
-    let shown = (200, "pods that wait at Permit: 0\n".to_owned());
-    assert_eq!(get(&endpoints(true, true).1, path).await, shown);
-    assert_eq!(get(&endpoints(false, true).1, path).await, standby());
-    assert_eq!(get(&endpoints(true, false).1, path).await.0, 404);
-}
-
-#[tokio::test]
 async fn what_actors_own_is_shown_by_the_page_where_profiling_is_enabled() {
     let (_, leader) = endpoints(true, true);
     for (path, view) in [
         ("/debug/queue", "Queue"),
+        ("/debug/waiting-pods", "WaitingPods"),
         ("/debug/cache/pods", "Pods"),
         ("/debug/cache/nodes", "Nodes"),
         ("/debug/columns", "Columns"),

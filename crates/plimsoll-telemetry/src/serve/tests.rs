@@ -73,10 +73,6 @@ impl StateSource for State {
         async { Ok(String::new()) }.boxed()
     }
 
-    fn waiting_pods(&self) -> BoxFuture<'_, Result<String, String>> {
-        async { Ok(String::new()) }.boxed()
-    }
-
     fn debug_view(&self, _: DebugView, _: PageOf) -> BoxFuture<'_, Result<Value, String>> {
         async { Ok(json!({})) }.boxed()
     }

@@ -73,7 +73,7 @@ impl World {
             .args(["--secure-port=0", "-v=2"])
             // Nobody listens there: whoever asks them, for the API server or for an extender, gets nothing done.
             .env("HTTP_PROXY", "http://127.0.0.1:1")
-            .env("HTTPS_PROXY", "http://127.0.0.1:1")
+            .env("HTTPS_PROXY", "no URL at all")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)

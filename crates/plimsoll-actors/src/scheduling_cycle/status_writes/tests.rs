@@ -113,6 +113,57 @@ fn a_binding_does_not_wait_for_a_patch_that_waits_itself() {
 }
 
 #[test]
+fn a_patch_that_a_binding_takes_the_place_of_is_not_taken_for_what_the_pod_shows() {
+    let throttled = PatchReply::Throttled {
+        retry_after: Duration::from_secs(30),
+    };
+    let shown = |f: &Fixture| f.writes.shown(&f.pod).status.nominated_node_name.clone();
+    let mut f = Fixture::new();
+    f.submit("waits for its next try");
+    f.answered(&throttled);
+    f.writes.after(&f.uid.clone(), Fixture::binding());
+    assert_eq!(shown(&f), None);
+
+    let mut f = Fixture::new();
+    f.submit("written");
+    f.answered(&PatchReply::Patched);
+    f.submit("under way");
+    f.submit("behind it");
+    assert_eq!(shown(&f).as_deref(), Some("behind it"));
+    f.writes.after(&f.uid.clone(), Fixture::binding());
+    assert_eq!(shown(&f).as_deref(), Some("under way"));
+    f.answered(&throttled);
+    assert_eq!(shown(&f).as_deref(), Some("written"));
+}
+
+#[test]
+fn what_others_write_after_it_was_seen_is_what_the_pod_shows() {
+    let mut f = Fixture::new();
+    f.submit("n1");
+    f.answered(&PatchReply::Patched);
+    let [ours, theirs] = [(8, "n1"), (9, "n2")].map(|(version, node)| {
+        let pod = pod("a").nominated(node).resource_version(version);
+        std::sync::Arc::new(pod.build())
+    });
+    for new in [&ours, &theirs] {
+        let old = std::sync::Arc::new(f.pod.clone());
+        let new = std::sync::Arc::clone(new);
+        f.writes.see(&Delta::PodUpdated { old, new });
+    }
+    f.writes.handed_out(&f.pod.clone());
+    assert_eq!(
+        f.writes.shown(&f.pod).status.nominated_node_name.as_deref(),
+        Some("n1"),
+        "the queue hands out what it had before"
+    );
+    f.writes.handed_out(&theirs);
+    assert_eq!(
+        f.writes.shown(&theirs).status.nominated_node_name.as_deref(),
+        Some("n2")
+    );
+}
+
+#[test]
 fn patches_that_wait_behind_one_another_become_one() {
     let mut f = Fixture::new();
     f.submit("one");
@@ -162,9 +213,15 @@ fn nothing_is_kept_of_pods_that_are_bound_or_gone() {
         Delta::PodDeleted(std::sync::Arc::new(pod("a").build())),
         Delta::PodAdded(std::sync::Arc::new(pod("a").on("n2").build())),
     ] {
-        let mut fixture = Fixture::new();
-        fixture.submit("n1");
-        fixture.writes.see(&end);
-        assert_eq!(fixture.writes.shown(&pod("a").build()).status.nominated_node_name, None);
+        for is_answered_before in [true, false] {
+            let mut fixture = Fixture::new();
+            fixture.submit("n1");
+            if is_answered_before {
+                fixture.answered(&PatchReply::Patched);
+            }
+            fixture.writes.see(&end);
+            fixture.answered(&PatchReply::Patched);
+            assert_eq!(fixture.writes.shown(&pod("a").build()).status.nominated_node_name, None);
+        }
     }
 }

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use plimsoll_client::{NominationPatch, PodStatusPatch};
-use plimsoll_model::{Delta, Pod, PodCondition, Uid};
+use plimsoll_model::{Delta, Pod, PodCondition, ResourceVersion, Uid};
 
 use super::merged;
 
@@ -10,45 +10,58 @@ use super::merged;
 /// the stream tells of the last patch when its room comes at once, and what is to be written then must not be held against
 /// what it said before that.
 #[derive(Debug, Default)]
-pub(super) struct Told(BTreeMap<Uid, PodStatusPatch>);
+pub(super) struct Told(BTreeMap<Uid, Written>);
+
+#[derive(Debug, Default)]
+struct Written {
+    patch: PodStatusPatch,
+    /// The version at which the stream showed it. Somebody may have written something else since.
+    seen: Option<ResourceVersion>,
+}
 
 impl Told {
+    /// It was written.
     pub(super) fn tell(&mut self, uid: &Uid, patch: &PodStatusPatch) {
         let told = self.0.entry(uid.clone()).or_default();
-        *told = merged(std::mem::take(told), patch.clone());
-    }
-
-    /// It was not written.
-    pub(super) fn forget(&mut self, uid: &Uid) {
-        self.0.remove(uid);
+        told.patch = merged(std::mem::take(&mut told.patch), patch.clone());
+        told.seen = None;
     }
 
     /// The pod is handed out as the stream tells of it.
     pub(super) fn handed_out(&mut self, pod: &Pod) {
-        if self.0.get(&pod.uid).is_some_and(|told| shows(pod, told)) {
+        let is_past = |told: &Written| {
+            shows(pod, &told.patch) || told.seen.is_some_and(|version| pod.resource_version >= version)
+        };
+        if self.0.get(&pod.uid).is_some_and(is_past) {
             self.0.remove(&pod.uid);
         }
     }
 
-    /// Nobody is told anything more of pods that are bound or gone.
+    /// A change in the stream.
     pub(super) fn see(&mut self, delta: &Delta) {
         if self.0.is_empty() {
             return;
         }
-        match delta {
-            Delta::PodAdded(pod) | Delta::PodUpdated { new: pod, .. } if pod.node_name().is_some() => {
-                self.0.remove(&pod.uid);
-            }
-            Delta::PodDeleted(pod) => {
-                self.0.remove(&pod.uid);
-            }
-            _ => {}
+        if let Some(uid) = over(delta) {
+            self.0.remove(uid);
+        } else if let Delta::PodUpdated { new: pod, .. } = delta
+            && let Some(told) = self.0.get_mut(&pod.uid)
+            && told.seen.is_none()
+            && shows(pod, &told.patch)
+        {
+            told.seen = Some(pod.resource_version);
         }
     }
 
-    /// The pod as it is once the stream tells of all that was written.
-    pub(super) fn shown<'a>(&self, pod: &'a Pod) -> Cow<'a, Pod> {
-        let Some(told) = self.0.get(&pod.uid) else {
+    /// The pod as it is once the stream tells of all that was written, and of these patches after that.
+    pub(super) fn shown<'a, 'b>(
+        &'b self,
+        pod: &'a Pod,
+        later: impl Iterator<Item = &'b PodStatusPatch>,
+    ) -> Cow<'a, Pod> {
+        let written = self.0.get(&pod.uid).map(|told| &told.patch);
+        let patches = written.into_iter().chain(later).cloned();
+        let Some(told) = patches.reduce(merged) else {
             return Cow::Borrowed(pod);
         };
         let mut shown = pod.clone();
@@ -67,6 +80,15 @@ impl Told {
             }));
         }
         Cow::Owned(shown)
+    }
+}
+
+/// The pod that is bound or gone by this change: nobody is told anything more of it.
+pub(super) fn over(delta: &Delta) -> Option<&Uid> {
+    match delta {
+        Delta::PodAdded(pod) | Delta::PodUpdated { new: pod, .. } if pod.node_name().is_some() => Some(&pod.uid),
+        Delta::PodDeleted(pod) => Some(&pod.uid),
+        _ => None,
     }
 }
 

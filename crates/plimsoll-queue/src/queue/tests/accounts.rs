@@ -38,12 +38,17 @@ fn an_account_tells_when_a_pod_is_tried_again_for_what_its_last_attempt_said_and
     let other = f.add_at(Place::Unschedulable, "other");
     let of = |f: &Fixture, pod: &Pod| {
         let account = f.queue.account_of(&pod.uid).unwrap();
-        (account.retry_at, account.next_look)
+        let page = f.queue.page(0, 10).pods;
+        let listed = page.iter().find(|listed| listed.pod.uid == pod.uid).unwrap();
+        let told = (account.retry_at, account.next_look);
+        assert_eq!((listed.retry_at, listed.next_look), told, "a page tells the same");
+        told
     };
     let long = of(&f, &pod).1;
     let (late, soon) = (f.now + 60 * SECOND, f.now + 30 * SECOND);
     f.queue.retry_at(&other.uid, soon);
     f.queue.retry_at(&pod.uid, late);
+    f.queue.retry_at(&pod.uid, late + SECOND);
     assert_eq!(of(&f, &pod), (Some(late), late), "and not as late as without it");
     assert_eq!(of(&f, &other), (Some(soon), soon));
     f.pass(10 * SECOND);
