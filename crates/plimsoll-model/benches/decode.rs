@@ -1,6 +1,6 @@
 //! What it costs to read a pod or node, and to keep the whole of it for extenders besides.
 //!
-//! Run it with `make bench-decode`. What came of it stands in `docs/extenders.md`.
+//! Run it with `make bench-decode`.
 
 use std::hint::black_box;
 
