@@ -255,7 +255,7 @@ mod tests {
         );
         let broken = line(&pairs([1000.0, 2000.0, 900.0], [900.0, 1790.0, 811.0]));
         assert!(broken.contains("| NO |"), "{broken}");
-        let noisy = line(&pairs([1000.0, 2000.0, 900.0], [800.0, 1990.0, 900.0]));
-        assert!(noisy.contains("| cannot be told | 1990 | 0.995 |"), "{noisy}");
+        let noisy = line(&pairs([1000.0, 2000.0, 900.0], [800.0, 2600.0, 900.0]));
+        assert!(noisy.contains("| cannot be told | 2600 | 1.300 |"), "{noisy}");
     }
 }

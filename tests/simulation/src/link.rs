@@ -282,7 +282,6 @@ where
 
     fn call(&mut self, mut request: Request<B>) -> Answer<S::Error> {
         self.sign(&mut request);
-        let body_comes = stretch_of_body(&request);
         let watched = watched_kind(&request);
         let mut inner = self.inner.clone();
         let link = self.link.clone();
@@ -290,18 +289,8 @@ where
             link.pass(Stretch::BeforeSending).await;
             let answer = inner.call(request).await;
             link.pass(Stretch::Answer).await;
-            answer.map(|response| response.map(|body| through(body, link, body_comes, watched)))
+            answer.map(|response| response.map(|body| through(body, link, watched)))
         })
-    }
-}
-
-fn stretch_of_body<B>(request: &Request<B>) -> Stretch {
-    let uri = request.uri();
-    let watches = uri.query().is_some_and(|query| query.contains("watch="));
-    match uri.path().rsplit('/').next() {
-        Some("pods") if watches => Stretch::PodEvents,
-        Some("persistentvolumes" | "persistentvolumeclaims" | "csinodes") if watches => Stretch::VolumeEvents,
-        _ => Stretch::Answer,
     }
 }
 
@@ -312,7 +301,12 @@ fn watched_kind<B>(request: &Request<B>) -> Option<Arc<str>> {
     uri.path().rsplit('/').next().filter(|_| watches).map(Arc::from)
 }
 
-fn through(body: ApiBody, link: Link, stretch: Stretch, watched: Option<Arc<str>>) -> LinkedBody {
+fn through(body: ApiBody, link: Link, watched: Option<Arc<str>>) -> LinkedBody {
+    let stretch = match watched.as_deref() {
+        Some("pods") => Stretch::PodEvents,
+        Some("persistentvolumes" | "persistentvolumeclaims" | "csinodes") => Stretch::VolumeEvents,
+        _ => Stretch::Answer,
+    };
     let frames = stream::unfold((body, link, watched), move |(mut body, link, watched)| async move {
         let frame = body.frame().await;
         link.pass(stretch).await;

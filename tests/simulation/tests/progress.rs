@@ -159,6 +159,19 @@ fn silence(world: &World, plural: &str, replica: &str) {
     world.server().faults().add(Rule::new(watches, never));
 }
 
+/// Within the limit replica-a resigns over a watch and says so, and the standby takes over.
+async fn gives_its_watch_up(world: &World, limit: Duration, words: &str) {
+    let resigned = || !resignations(world, "replica-a").is_empty();
+    world.until("the leader gives up", limit, resigned).await;
+    assert_eq!(resignations(world, "replica-a"), [("watch", 1)]);
+    world
+        .until("the standby leads", TAKE_OVER, || world.leader() == "replica-b")
+        .await;
+    let told = world.events("LeadershipResigned");
+    let note = format!("replica-a gave leadership up: {words}");
+    assert_eq!(told, [("Warning".to_owned(), note)]);
+}
+
 #[test]
 fn a_watch_that_opens_and_stays_silent_costs_its_replica_the_lease() {
     run(async {
@@ -168,18 +181,8 @@ fn a_watch_that_opens_and_stays_silent_costs_its_replica_the_lease() {
         let _first = world.start("replica-a", Setup::default()).await;
         world.pass(5 * SECOND).await;
         let _second = world.start("replica-b", Setup::default()).await;
-        world
-            .until("the leader gives up", WATCH_PATIENCE + 4 * SECOND, || {
-                !resignations(&world, "replica-a").is_empty()
-            })
-            .await;
-        assert_eq!(resignations(&world, "replica-a"), [("watch", 1)]);
-        world
-            .until("the standby leads", TAKE_OVER, || world.leader() == "replica-b")
-            .await;
-        let told = world.events("LeadershipResigned");
-        let note = "replica-a gave leadership up: the watch of statefulsets has brought nothing for 240 s, not even a bookmark";
-        assert_eq!(told, [("Warning".to_owned(), note.to_owned())]);
+        let words = "the watch of statefulsets has brought nothing for 240 s, not even a bookmark";
+        gives_its_watch_up(&world, WATCH_PATIENCE + 4 * SECOND, words).await;
         world.add_pod(workload::pod("a", 100, 10));
         world.until_bound(1, TAKE_OVER).await;
         // The one whose watches work keeps the lease; the other has read everything anew.
@@ -209,18 +212,7 @@ fn a_watch_whose_task_dies_costs_a_leader_the_lease_and_a_standby_nothing_but_it
         assert_eq!(world.leader(), "replica-a");
         machines[0].link().kill_reader_of("nodes");
         world.add_node(workload::node("n3", 1000, 8000, 110));
-        world
-            .until("the leader gives up", SECOND, || {
-                !resignations(&world, "replica-a").is_empty()
-            })
-            .await;
-        assert_eq!(resignations(&world, "replica-a"), [("watch", 1)]);
-        world
-            .until("the standby leads", TAKE_OVER, || world.leader() == "replica-b")
-            .await;
-        let told = world.events("LeadershipResigned");
-        let note = "replica-a gave leadership up: the watch of nodes has died";
-        assert_eq!(told, [("Warning".to_owned(), note.to_owned())]);
+        gives_its_watch_up(&world, SECOND, "the watch of nodes has died").await;
         // Only the node whose event killed the standby's watch has room for it.
         world.add_pod(workload::pod("a", 3000, 10));
         world.until_bound(1, TAKE_OVER).await;
