@@ -54,6 +54,7 @@ pub(crate) const NOT_RUN: &[NotRun] = &[
         "opens a browser, and ends when somebody ends it",
     ),
     not("docs/performance.md", "make bench", LONG),
+    not("docs/performance.md", "cargo bench ", LONG),
     not(
         "docs/plugins.md",
         "cargo run ",
