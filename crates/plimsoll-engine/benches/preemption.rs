@@ -75,8 +75,8 @@ fn budget(at: usize) -> DisruptionBudget {
     }
 }
 
-fn preemptor(cpu: &str) -> PodBuilder {
-    pod("p").cpu(cpu).memory("1Gi").priority(100)
+fn preemptor(name: &str, cpu: &str) -> PodBuilder {
+    pod(name).cpu(cpu).memory("1Gi").priority(100)
 }
 
 fn spread(builder: PodBuilder) -> PodBuilder {
@@ -91,21 +91,21 @@ fn attempts(c: &mut Criterion) {
     let mut group = c.benchmark_group("preemption_5000_nodes");
     group.sample_size(20);
     let cases: [(&str, usize, Arc<Pod>); 4] = [
-        ("victims_are_found", 0, Arc::new(preemptor("2").build())),
+        ("victims_are_found", 0, Arc::new(preemptor("p", "2").build())),
         (
             "victims_are_found_under_budgets",
             BUDGETS,
-            Arc::new(preemptor("2").build()),
+            Arc::new(preemptor("p", "2").build()),
         ),
         (
             "victims_are_found_with_spreading",
             0,
-            Arc::new(spread(preemptor("2")).build()),
+            Arc::new(spread(preemptor("p", "2")).build()),
         ),
         (
             "nobody_is_less_important",
             0,
-            Arc::new(preemptor("2").priority(0).build()),
+            Arc::new(preemptor("p", "2").priority(0).build()),
         ),
     ];
     for (name, budgets, pod) in cases {
@@ -124,6 +124,26 @@ fn attempts(c: &mut Criterion) {
             });
         });
     }
+    // Room is being made on every other node for pods like this one.
+    let mut engine = cluster(0);
+    let mut out = Vec::new();
+    let pod = Arc::new(preemptor("p", "2").build());
+    let others = (0..NODES / 2).map(|at| {
+        let other = preemptor(&format!("other-{at}"), "2");
+        Arc::new(other.nominated(&format!("n{}", 2 * at)).build())
+    });
+    for pod in others.chain([Arc::clone(&pod)]) {
+        let seq = engine.applied().next();
+        let delta = Delta::PodAdded(pod);
+        engine.apply(&Change { seq, delta }, Moment::ZERO, &mut out);
+    }
+    group.bench_function("others_are_nominated_to_half_of_the_nodes", |bencher| {
+        bencher.iter(|| {
+            let step = engine.begin(&pod, Moment::ZERO, &mut out);
+            assert!(matches!(step, Step::Done(Outcome::Unschedulable(_))));
+            black_box(step)
+        });
+    });
     group.finish();
 }
 

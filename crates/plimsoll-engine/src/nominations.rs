@@ -12,23 +12,20 @@ use plimsoll_model::{Footprint, Pod, Uid};
 /// made is taken, and a pod of a higher priority that takes it ends the nomination.
 #[derive(Default)]
 pub(crate) struct Nominations {
-    by_pod: HashMap<Uid, Nominated, FixedState>,
-    by_node: BTreeMap<CompactString, Vec<Uid>>,
+    by_pod: HashMap<Uid, CompactString, FixedState>,
+    by_node: BTreeMap<CompactString, Vec<Nominated>>,
     /// Pods that are no longer nominated to a node which their status never named, and the node.
     ended_unseen: Vec<(Arc<Pod>, CompactString)>,
 }
 
 struct Nominated {
     pod: Arc<Pod>,
-    node: CompactString,
     priority: i32,
-    footprint: Arc<Footprint>,
 }
 
 /// A nominated pod that counts against the pod being placed.
 pub(crate) struct Contender {
     pub(crate) index: NodeIndex,
-    pub(crate) node: CompactString,
     pub(crate) footprint: Arc<Footprint>,
 }
 
@@ -41,7 +38,7 @@ impl Nominations {
             Some(node) => self.set(new, node.clone()),
             None if was_named => self.remove(&new.uid),
             None => {
-                if let Some(node) = self.by_pod.get(&new.uid).map(|nominated| nominated.node.clone()) {
+                if let Some(node) = self.by_pod.get(&new.uid).cloned() {
                     self.set(new, node);
                 }
             }
@@ -49,17 +46,14 @@ impl Nominations {
     }
 
     pub(crate) fn set(&mut self, pod: &Arc<Pod>, node: CompactString) {
-        if let Some(before) = self.take(&pod.uid).filter(|before| before.node != node) {
-            self.note_end(before);
+        if let Some((earlier, before)) = self.take(&pod.uid).filter(|(_, before)| *before != node) {
+            self.note_end(earlier, before);
         }
-        self.by_node.entry(node.clone()).or_default().push(pod.uid.clone());
-        let nominated = Nominated {
+        self.by_pod.insert(pod.uid.clone(), node.clone());
+        self.by_node.entry(node).or_default().push(Nominated {
             pod: Arc::clone(pod),
-            node,
             priority: pod.priority(),
-            footprint: Arc::clone(pod.footprint()),
-        };
-        self.by_pod.insert(pod.uid.clone(), nominated);
+        });
     }
 
     /// Takes back what was decided here: the node in the pod's status counts, if it names one.
@@ -72,15 +66,15 @@ impl Nominations {
     }
 
     pub(crate) fn remove(&mut self, uid: &Uid) {
-        if let Some(nominated) = self.take(uid) {
-            self.note_end(nominated);
+        if let Some((pod, node)) = self.take(uid) {
+            self.note_end(pod, node);
         }
     }
 
     /// The pod has this node: what was kept for it there is now its own.
     pub(crate) fn placed(&mut self, uid: &Uid, node: &str) {
-        if let Some(nominated) = self.take(uid).filter(|nominated| nominated.node != node) {
-            self.note_end(nominated);
+        if let Some((pod, before)) = self.take(uid).filter(|(_, before)| before != node) {
+            self.note_end(pod, before);
         }
     }
 
@@ -90,38 +84,36 @@ impl Nominations {
         std::mem::take(&mut self.ended_unseen)
     }
 
-    fn take(&mut self, uid: &Uid) -> Option<Nominated> {
-        let nominated = self.by_pod.remove(uid)?;
-        if let Some(uids) = self.by_node.get_mut(&nominated.node) {
-            uids.retain(|other| other != uid);
-            if uids.is_empty() {
-                self.by_node.remove(&nominated.node);
-            }
+    fn take(&mut self, uid: &Uid) -> Option<(Arc<Pod>, CompactString)> {
+        let node = self.by_pod.remove(uid)?;
+        let there = self.by_node.get_mut(&node)?;
+        let at = there.iter().position(|nominated| nominated.pod.uid == *uid)?;
+        let Nominated { pod, .. } = there.remove(at);
+        if there.is_empty() {
+            self.by_node.remove(&node);
         }
-        Some(nominated)
+        Some((pod, node))
     }
 
     /// Whoever was turned away by a nomination hears of its end from the stream, where its status named the node.
-    fn note_end(&mut self, Nominated { pod, node, .. }: Nominated) {
+    fn note_end(&mut self, pod: Arc<Pod>, node: CompactString) {
         if pod.status.nominated_node_name.as_ref() != Some(&node) {
             self.ended_unseen.push((pod, node));
         }
     }
 
     pub(crate) fn node_of(&self, uid: &Uid) -> Option<&CompactString> {
-        self.by_pod.get(uid).map(|nominated| &nominated.node)
+        self.by_pod.get(uid)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Uid, &str)> {
-        self.by_node
-            .iter()
-            .flat_map(|(node, uids)| uids.iter().map(move |uid| (uid, node.as_str())))
+        let nodes = self.by_node.iter();
+        nodes.flat_map(|(node, there)| there.iter().map(move |nominated| (&nominated.pod.uid, node.as_str())))
     }
 
     /// Pods below a priority that are nominated to a node, in the order in which they came to be.
     pub(crate) fn below(&self, node: &str, priority: i32) -> impl Iterator<Item = &Arc<Pod>> {
-        let uids = self.by_node.get(node).into_iter().flatten();
-        let nominated = uids.filter_map(|uid| self.by_pod.get(uid));
+        let nominated = self.by_node.get(node).into_iter().flatten();
         nominated
             .filter(move |nominated| nominated.priority < priority)
             .map(|nominated| &nominated.pod)
@@ -129,37 +121,42 @@ impl Nominations {
 
     /// The pods for which room on a node is kept from this one, by name.
     pub(crate) fn ahead_of<'a>(&'a self, pod: &'a Pod, node: &str) -> impl Iterator<Item = &'a Arc<Pod>> {
-        let uids = self.by_node.get(node).into_iter().flatten();
-        let others = uids
-            .filter(|uid| **uid != pod.uid)
-            .filter_map(|uid| self.by_pod.get(uid));
-        others
-            .filter(|nominated| nominated.priority >= pod.priority())
+        let there = self.by_node.get(node).into_iter().flatten();
+        there
+            .filter(|nominated| nominated.counts_against(pod))
             .map(|nominated| &nominated.pod)
     }
 
-    /// Nominated pods of at least the pod's priority on nodes in `scope`.
-    pub(crate) fn contenders(&self, pod: &Arc<Pod>, scope: &NodeSet, columns: &Columns) -> Vec<Contender> {
-        if self.by_pod.is_empty() {
-            return Vec::new();
-        }
+    /// Nominated pods of at least the pod's priority on nodes in `scope`, those of one node next to each other.
+    pub(crate) fn contenders(&self, pod: &Pod, scope: &NodeSet, columns: &Columns) -> Vec<Contender> {
         let mut contenders = Vec::new();
-        for (node, uids) in &self.by_node {
-            let Some(index) = columns.index_of(node).filter(|index| scope.contains(*index)) else {
-                continue;
-            };
-            let nominated = uids
-                .iter()
-                .filter(|uid| **uid != pod.uid)
-                .filter_map(|uid| self.by_pod.get(uid));
-            for nominated in nominated.filter(|nominated| nominated.priority >= pod.priority()) {
-                contenders.push(Contender {
-                    index,
-                    node: node.clone(),
-                    footprint: Arc::clone(&nominated.footprint),
-                });
+        let mut add = |index, there: &[Nominated]| {
+            let nominated = there.iter().filter(|nominated| nominated.counts_against(pod));
+            contenders.extend(nominated.map(|nominated| Contender {
+                index,
+                footprint: Arc::clone(nominated.pod.footprint()),
+            }));
+        };
+        // A pod that was nominated is tried on its node first, alone.
+        if let (1, Some(only)) = (scope.len(), scope.first()) {
+            add(
+                only,
+                self.by_node.get(columns.name(only)).map_or(&[][..], Vec::as_slice),
+            );
+            return contenders;
+        }
+        for (node, there) in &self.by_node {
+            if let Some(index) = columns.index_of(node).filter(|index| scope.contains(*index)) {
+                add(index, there);
             }
         }
         contenders
+    }
+}
+
+impl Nominated {
+    /// Whether the pod being placed must leave it room.
+    fn counts_against(&self, pod: &Pod) -> bool {
+        self.pod.uid != pod.uid && self.priority >= pod.priority()
     }
 }

@@ -91,7 +91,8 @@ impl Cycle {
         let in_whole = filters.clone().into_iter().any(sees_more);
         for contender in contenders {
             if in_whole {
-                columns.add_pod(&contender.node, &contender.footprint);
+                let name = columns.name(contender.index).to_owned();
+                columns.add_pod(&name, &contender.footprint);
             } else {
                 columns.add_requests(contender.index, &contender.footprint);
             }
@@ -99,7 +100,8 @@ impl Cycle {
         let result = self.run_filters(filters, verdicts, columns, now);
         for contender in contenders.iter().rev() {
             if in_whole {
-                columns.remove_pod(&contender.node, &contender.footprint);
+                let name = columns.name(contender.index).to_owned();
+                columns.remove_pod(&name, &contender.footprint);
             } else {
                 columns.remove_requests(contender.index, &contender.footprint);
             }

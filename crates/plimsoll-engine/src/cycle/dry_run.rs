@@ -11,9 +11,10 @@ use crate::nominations::Contender;
 pub(crate) struct LiveFilters {
     /// The filters of this cycle that see pods at all.
     pub(crate) numbers: Vec<usize>,
-    /// The first filter that sees more than requests; the filters before it can judge by sums.
+    /// The first filter that sees more than requests, or whose verdict on a node others change; the filters before it can judge
+    /// by sums.
     by_sums: usize,
-    /// None of them sees more of pods than how many there are and what they request.
+    /// None of them sees more of pods than how many there are on the node and what they request.
     pub(crate) see_requests_only: bool,
     /// What those that see pods say of a node follows its row.
     pub(crate) follow_rows: bool,
@@ -25,7 +26,13 @@ impl Cycle {
         self.one_node.begin(&NodeSet::new(), columns.capacity());
         let filters = self.plan.profile.filter.iter().enumerate();
         let running = filters.filter(|(number, _)| !self.skip_filter[*number]);
-        let seen: Vec<(usize, PodsSeen)> = running.map(|(number, filter)| (number, filter.pods_seen())).collect();
+        let seen: Vec<(usize, PodsSeen)> = running
+            .map(|(number, filter)| match filter.pods_seen() {
+                // Sums are changed on all nodes at once.
+                PodsSeen::Requests if !filter.judges_nodes_alone() => (number, PodsSeen::Everything),
+                seen => (number, seen),
+            })
+            .collect();
         let see_pods = seen.iter().filter(|(_, seen)| *seen != PodsSeen::Nothing);
         let sees_everything = seen.iter().find(|(_, seen)| *seen == PodsSeen::Everything);
         let numbers: Vec<usize> = see_pods.map(|(number, _)| *number).collect();
@@ -75,20 +82,56 @@ impl Cycle {
     }
 
     /// Finds in one pass which nodes will not do even without all pods of lower priority than the pod's, as far as that can be
-    /// told from sums: up to the first filter that sees more. Nothing is known when a filter fails.
+    /// told from sums: up to the first filter that sees more. Those that nominated pods contend for are looked at with them
+    /// before, as in [`judge`](Self::judge). Nothing is known when a filter fails.
     pub(crate) fn judge_by_sums(
         &self,
         nodes: &NodeSet,
+        contenders: &[Contender],
         live: &LiveFilters,
         columns: &mut Columns,
         now: Moment,
     ) -> Option<Verdicts> {
         let mut verdicts = Verdicts::default();
         verdicts.begin(nodes, columns.capacity());
+        if !contenders.is_empty() {
+            let contested: NodeSet = contenders.iter().map(|contender| contender.index).collect();
+            let mut with = Verdicts::default();
+            with.begin(&contested, columns.capacity());
+            for contender in contenders {
+                columns.add_requests(contender.index, &contender.footprint);
+            }
+            let result = self.filter_aside(&contested, live, &mut with, columns, now);
+            for contender in contenders {
+                columns.remove_requests(contender.index, &contender.footprint);
+            }
+            result.ok()?;
+            for node in &contested {
+                if !with.feasible().contains(node) {
+                    verdicts.reject(node, with.of(node));
+                } else if !live.see_requests_only {
+                    // With these pods on it a later filter may have turned it away first.
+                    verdicts.forget(node);
+                }
+            }
+        }
+        self.filter_aside(nodes, live, &mut verdicts, columns, now).ok()?;
+        Some(verdicts)
+    }
+
+    /// Runs the filters that can judge by sums, without the pods of lower priority on these nodes.
+    fn filter_aside(
+        &self,
+        nodes: &NodeSet,
+        live: &LiveFilters,
+        verdicts: &mut Verdicts,
+        columns: &mut Columns,
+        now: Moment,
+    ) -> Result<(), String> {
         columns.set_requests_aside(nodes, self.pod.priority());
-        let result = self.run_filters(0..live.by_sums, &mut verdicts, columns, now);
+        let result = self.run_filters(0..live.by_sums, verdicts, columns, now);
         columns.bring_requests_back(nodes, self.pod.priority());
-        result.is_ok().then_some(verdicts)
+        result
     }
 
     /// Adds the texts behind a verdict that so many nodes share.

@@ -32,7 +32,8 @@ pub(crate) struct Search<'a> {
     live: LiveFilters,
     /// Whether what came of a node is the same for the next pod of the kind, as long as nothing changes there.
     recalls: bool,
-    /// Nodes that cannot become candidates, found out by sums. Of those that are known to be some it says nothing.
+    /// Nodes that cannot become candidates, found out by sums. Nothing is said of those that are known to be some, nor of a
+    /// contested node that may be turned away by a filter that sees more.
     hopeless: Option<Verdicts>,
     /// Numbers of the filters that turned nodes down.
     turned_down_by: Vec<u8>,
@@ -51,6 +52,7 @@ pub(crate) enum Found {
 }
 
 /// What became of one node.
+#[derive(Debug, PartialEq, Eq)]
 enum Tried {
     Candidate(Candidate),
     /// It has nobody to evict.
@@ -82,18 +84,25 @@ impl<'a> Search<'a> {
     ) -> Self {
         let pod = Arc::clone(&cycle.pod);
         let mut nodes: NodeSet = potential.iter().copied().collect();
-        let mut contenders: HashMap<_, Vec<_>, _> = HashMap::with_hasher(FixedState::default());
-        for contender in nominations.contenders(&pod, &nodes, ledger.columns()) {
-            nodes.remove(contender.index);
-            contenders.entry(contender.index).or_default().push(contender);
-        }
+        let nominated = nominations.contenders(&pod, &nodes, ledger.columns());
+        let contested: NodeSet = nominated.iter().map(|contender| contender.index).collect();
         let live = cycle.begin_dry_runs(ledger.columns());
         let sparing = Sparing::for_attempt(terms, &pod, ledger, memory, now);
         let recalls = live.see_requests_only && live.follow_rows && sparing.is_idle();
         if let Some(known) = cycle.known.as_ref().filter(|_| recalls) {
-            known.trials.strike_out(&mut nodes, ledger);
+            known.trials.strike_out(&mut nodes, &contested, ledger);
         }
-        let hopeless = cycle.judge_by_sums(&nodes, &live, ledger.columns_mut(), now);
+        // Who is spared on a contested node comes before what its filters say of it.
+        let tries_contested = !sparing.is_idle();
+        if tries_contested {
+            nodes.subtract(&contested);
+        }
+        let by_sums = if tries_contested { &[][..] } else { &nominated };
+        let hopeless = cycle.judge_by_sums(&nodes, by_sums, &live, ledger.columns_mut(), now);
+        let mut contenders: HashMap<_, Vec<_>, _> = HashMap::with_hasher(FixedState::default());
+        for contender in nominated {
+            contenders.entry(contender.index).or_default().push(contender);
+        }
         Self {
             recalls,
             sparing,

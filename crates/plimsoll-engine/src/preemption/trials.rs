@@ -36,12 +36,12 @@ impl Trials {
         (self.heeds_budgets(ledger) && trial.stamp == ledger.stamp(node)).then_some(&trial.candidate)
     }
 
-    /// Takes those out of which it is known that they are candidates.
-    pub(crate) fn strike_out(&self, nodes: &mut NodeSet, ledger: &Ledger) {
+    /// Takes those out of which it is known that they are candidates, but for contested ones: of these it is not known.
+    pub(crate) fn strike_out(&self, nodes: &mut NodeSet, contested: &NodeSet, ledger: &Ledger) {
         if self.heeds_budgets(ledger) {
             let known: NodeSet = nodes
                 .iter()
-                .filter(|node| self.candidate(*node, ledger).is_some())
+                .filter(|node| self.candidate(*node, ledger).is_some() && !contested.contains(*node))
                 .collect();
             nodes.subtract(&known);
         }

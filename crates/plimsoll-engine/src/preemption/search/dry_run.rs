@@ -32,14 +32,22 @@ impl Search<'_> {
         if self.ledger.columns().pod_count_below(node, priority) == 0 {
             return Tried::NoVictims;
         }
-        let judged = self.hopeless.as_ref().filter(|_| !self.contenders.contains_key(&node));
-        if let Some(verdict) = judged
-            .map(|verdicts| verdicts.of(node))
-            .filter(|verdict| is_rejection(*verdict))
-        {
-            return Tried::Rejected(verdict);
-        }
+        let contested = self.contenders.contains_key(&node);
+        let judged = self.hopeless.as_ref().filter(|_| !contested || self.sparing.is_idle());
+        let judged = judged.map(|verdicts| verdicts.of(node));
         let by_sums = judged.is_some() && self.live.see_requests_only;
+        if let Some(verdict) = judged.filter(|verdict| is_rejection(*verdict)) {
+            let tried = Tried::Rejected(verdict);
+            return if contested {
+                self.as_if_tried_whole(node, tried)
+            } else {
+                tried
+            };
+        }
+        if contested {
+            let tried = self.try_out(node, by_sums);
+            return self.as_if_tried_whole(node, tried);
+        }
         if !(by_sums && self.recalls) {
             return self.try_out(node, by_sums);
         }
@@ -60,6 +68,14 @@ impl Search<'_> {
     fn recalled(&self, node: NodeIndex) -> Option<Candidate> {
         let known = self.cycle.known.as_ref()?;
         known.trials.candidate(node, self.ledger).cloned()
+    }
+
+    /// The same, having made sure in debug builds that taking whole pods off the node comes to it too.
+    fn as_if_tried_whole(&mut self, node: NodeIndex, tried: Tried) -> Tried {
+        if cfg!(debug_assertions) {
+            assert_eq!(tried, self.try_out(node, false), "as with whole pods");
+        }
+        tried
     }
 
     /// Tries it, whatever is known of it.
