@@ -11,8 +11,9 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criteri
 use plimsoll_config::{FeatureGates, load};
 use plimsoll_engine::{ClaimInput, Engine, Notice, Outcome, Step};
 use plimsoll_framework::Profile;
-use plimsoll_model::testing::{PodBuilder, node, pod};
-use plimsoll_model::{Change, Delta, Moment, Pod};
+use plimsoll_model::storage::AccessModes;
+use plimsoll_model::testing::{NodeBuilder, PodBuilder, claim, csi_node, node, pod, volume};
+use plimsoll_model::{Change, Delta, Moment, Node, Pod};
 
 /// How a kind of pods is made.
 type Kind = fn() -> PodBuilder;
@@ -23,8 +24,9 @@ const NODES: [usize; 4] = [1000, 5000, 50_000, 100_000];
 const HOSTNAME: &str = "kubernetes.io/hostname";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// Plugins that filter or score by themselves, each with a pod for which it has something to do.
-const PLUGINS: [(&str, Kind); 8] = [
+/// Plugins that filter or score by themselves, each with a pod for which it has something to do, if there is one: waiting pods
+/// name no node.
+const PLUGINS: [(&str, Kind); 15] = [
     ("NodeResourcesFit", plain),
     ("NodeResourcesBalancedAllocation", plain),
     ("TaintToleration", plain),
@@ -33,6 +35,13 @@ const PLUGINS: [(&str, Kind); 8] = [
     ("InterPodAffinity", apart),
     ("NodePorts", with_port),
     ("ImageLocality", plain),
+    ("NodeName", plain),
+    ("NodeUnschedulable", plain),
+    ("NodeDeclaredFeatures", plain),
+    ("VolumeBinding", with_claim),
+    ("VolumeRestrictions", with_claim),
+    ("VolumeZone", with_claim),
+    ("NodeVolumeLimits", with_claim),
 ];
 
 fn plain() -> PodBuilder {
@@ -41,6 +50,11 @@ fn plain() -> PodBuilder {
 
 fn in_zone() -> PodBuilder {
     plain().node_selector(ZONE, "z1")
+}
+
+/// Its volume is a CSI driver's, bound already, and reached from one zone.
+fn with_claim() -> PodBuilder {
+    plain().claim("data")
 }
 
 fn with_port() -> PodBuilder {
@@ -112,16 +126,27 @@ fn profile(plugin: Option<&str>) -> Vec<Arc<Profile>> {
         .collect()
 }
 
+/// The volume of [`with_claim`], and what every node says of its driver.
+fn tell_storage(engine: &mut Engine, nodes: usize) {
+    let data = claim("data").bound("disk").access(AccessModes::READ_WRITE_ONCE_POD);
+    let disk = volume("disk")
+        .csi("driver", "disk")
+        .label(ZONE, "z1")
+        .reachable(ZONE, &["z1"]);
+    let disk = disk.bound(&claim("data").build()).object();
+    let drivers = (0..nodes).map(|at| csi_node(&format!("n{at}")).driver("driver", Some(39)).object());
+    for object in [data.object(), disk].into_iter().chain(drivers) {
+        let new = Some(object);
+        tell(engine, Delta::StorageChanged { old: None, new });
+    }
+}
+
 /// Half of the nodes have a pod.
 fn cluster(nodes: usize, plugin: Option<&str>) -> Engine {
     let mut engine = Engine::new(profile(plugin), 1);
     for at in 0..nodes {
         let name = format!("n{at}");
-        let made = node(&name).label(HOSTNAME, &name).label(ZONE, &format!("z{}", at % 3));
-        tell(
-            &mut engine,
-            Delta::NodeAdded(Arc::new(made.cpu("4").memory("32Gi").pods(110).build())),
-        );
+        tell(&mut engine, Delta::NodeAdded(Arc::new(host(at).build())));
         if at % 2 == 0 {
             let guest = pod(&format!("guest-{at}"))
                 .cpu("500m")
@@ -131,6 +156,12 @@ fn cluster(nodes: usize, plugin: Option<&str>) -> Engine {
         }
     }
     engine
+}
+
+fn host(at: usize) -> NodeBuilder {
+    let name = format!("n{at}");
+    let made = node(&name).label(HOSTNAME, &name).label(ZONE, &format!("z{}", at % 3));
+    made.cpu("4").memory("32Gi").pods(110)
 }
 
 fn tell(engine: &mut Engine, delta: Delta) {
@@ -157,6 +188,9 @@ fn place(engine: &mut Engine, pod: &Arc<Pod>, out: &mut Vec<Notice>) {
 fn waiting(nodes: usize, plugin: Option<&str>, builder: Kind) -> (Engine, Arc<Pod>) {
     let mut engine = cluster(nodes, plugin);
     let pod = Arc::new(builder().build());
+    if !pod.spec.volumes.is_empty() {
+        tell_storage(&mut engine, nodes);
+    }
     tell(&mut engine, Delta::PodAdded(Arc::clone(&pod)));
     (engine, pod)
 }
@@ -171,13 +205,14 @@ fn measure(group: &mut Group<'_>, id: BenchmarkId, make: impl Fn() -> (Engine, A
 }
 
 fn default_profile(c: &mut Criterion) {
-    let kinds: [(&str, Kind); 6] = [
+    let kinds: [(&str, Kind); 7] = [
         ("plain", plain),
         ("spread", spread),
         ("soft_spread", soft_spread),
         ("preferred_anti_affinity", rather_apart),
         ("affinity", together),
         ("anti_affinity", apart),
+        ("volume", with_claim),
     ];
     let mut group = c.benchmark_group("default_profile");
     group.sample_size(20);
@@ -203,10 +238,32 @@ fn plugins(c: &mut Criterion) {
     group.finish();
 }
 
+/// A node gets another label and loses it again: two changes.
+fn node_changes(c: &mut Criterion) {
+    let mut group = c.benchmark_group("node_changes_and_changes_back");
+    for nodes in NODES {
+        let mut made = None;
+        group.bench_function(BenchmarkId::from_parameter(nodes), |bencher| {
+            let engine = made.get_or_insert_with(|| cluster(nodes, None));
+            let before = Arc::new(host(1).build());
+            let after = Arc::new(host(1).label("maintenance", "soon").build());
+            let update = |old: &Arc<Node>, new: &Arc<Node>| Delta::NodeUpdated {
+                old: Arc::clone(old),
+                new: Arc::clone(new),
+            };
+            bencher.iter(|| {
+                tell(engine, update(&before, &after));
+                tell(engine, update(&after, &before));
+            });
+        });
+    }
+    group.finish();
+}
+
 /// A pod comes to a node and goes again: two changes.
 fn changes(c: &mut Criterion) {
     let mut group = c.benchmark_group("pod_comes_and_goes");
-    let kinds: [(&str, Kind); 2] = [("plain", plain), ("anti_affinity", apart)];
+    let kinds: [(&str, Kind); 3] = [("plain", plain), ("spread", spread), ("anti_affinity", apart)];
     for nodes in NODES {
         for (kind, builder) in kinds {
             let guest = Arc::new(builder().on("n1").build());
@@ -223,5 +280,5 @@ fn changes(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, default_profile, plugins, changes);
+criterion_group!(benches, default_profile, plugins, changes, node_changes);
 criterion_main!(benches);
