@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::contestant::Contestant;
-use crate::report::{Record, Skipped, pods_per_second};
+use crate::report::{Clock, Record, Skipped, pods_per_second};
 use crate::run::{Mode, Setting, run};
 use crate::workload::Workload;
 
@@ -98,6 +98,7 @@ impl Plan {
                             workload: workload.id(),
                             mode: *mode,
                             contestant,
+                            drained: mode.drains(workload),
                             round,
                             rate: (*mode == Mode::Rate).then_some(rate),
                             threshold: workload.threshold,
@@ -126,7 +127,9 @@ impl Plan {
         let reached: Vec<f64> = records
             .iter()
             .filter(of_kube)
-            .filter_map(|record| pods_per_second(Mode::Open, record.outcome.as_ref()?.measured.first()?))
+            .filter_map(|record| {
+                pods_per_second(Mode::Open, Clock::FirstPod, record.outcome.as_ref()?.measured.first()?)
+            })
             .collect();
         Some(crate::statistics::median(&reached)? / 2.0)
     }

@@ -1,5 +1,6 @@
 //! What came of all runs: each by itself, and held against each other.
 
+mod lying;
 mod table;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,8 @@ pub struct Record {
     pub mode: Mode,
     /// Who.
     pub contestant: Contestant,
+    /// Whether the pods were there when the scheduler was started.
+    pub drained: bool,
     /// Which of the rounds.
     pub round: usize,
     /// Pods a second, where they came at a rate.
@@ -143,10 +146,38 @@ pub struct Means {
     pub memory: Option<f64>,
 }
 
+/// From when the pods of a drain are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clock {
+    /// The first pod that is placed: what a start takes is told by itself.
+    FirstPod,
+    /// The scheduler's start. Pods that wait for others to be evicted are decided about long before the first one is placed.
+    Start,
+}
+
+impl Clock {
+    /// From the start where in every run the first pod took longer than all others together.
+    fn of(records: &[&Record]) -> Self {
+        let measured = records
+            .iter()
+            .filter_map(|record| Some((record.drained, record.measured()?)));
+        let late = |(drained, measured): (bool, &Measured)| {
+            drained && measured.throughput.first_after > measured.throughput.lasted
+        };
+        let mut of_each = measured.map(late).peekable();
+        if of_each.peek().is_some() && of_each.all(|late| late) {
+            Self::Start
+        } else {
+            Self::FirstPod
+        }
+    }
+}
+
 /// The number by which a mode's throughput is compared.
-pub(crate) fn pods_per_second(mode: Mode, measured: &Measured) -> Option<f64> {
+pub(crate) fn pods_per_second(mode: Mode, clock: Clock, measured: &Measured) -> Option<f64> {
     let throughput = &measured.throughput;
     match mode {
+        Mode::Drain | Mode::Null if clock == Clock::Start => throughput.overall,
         Mode::Drain | Mode::Null => throughput.drained.or(throughput.overall),
         Mode::Open => throughput.windows.map(|windows| windows.average).or(throughput.overall),
         Mode::Rate => throughput.overall,
@@ -159,9 +190,10 @@ impl Record {
         self.outcome.as_ref()?.measured.first()
     }
 
-    fn cpu(&self) -> Option<f64> {
+    fn cpu(&self, clock: Clock) -> Option<f64> {
         let measured = self.measured()?;
-        Some(measured.cpu_ms_per_pod.unwrap_or(measured.cpu_ms_per_pod_with_start))
+        let after_first = measured.cpu_ms_per_pod.filter(|_| clock == Clock::FirstPod);
+        Some(after_first.unwrap_or(measured.cpu_ms_per_pod_with_start))
     }
 
     fn latency_p99(&self) -> Option<f64> {
@@ -170,13 +202,12 @@ impl Record {
     }
 
     fn first_after(&self) -> Option<f64> {
-        let drained = matches!(self.mode, Mode::Drain | Mode::Null);
-        Some(self.measured()?.throughput.first_after).filter(|_| drained)
+        Some(self.measured()?.throughput.first_after).filter(|_| self.drained)
     }
 }
 
 impl Medians {
-    fn of(records: &[&Record]) -> Self {
+    fn of(records: &[&Record], clock: Clock) -> Self {
         let of = |number: &dyn Fn(&Record) -> Option<f64>| {
             let numbers: Vec<f64> = records.iter().filter_map(|record| number(record)).collect();
             median(&numbers)
@@ -191,10 +222,10 @@ impl Medians {
         ];
         let judged = |record: &&Record| record.outcome.as_ref()?.judged.as_ref().map(|judged| judged.violations);
         Self {
-            pods_per_second: of(&|record| pods_per_second(record.mode, record.measured()?)),
+            pods_per_second: of(&|record| pods_per_second(record.mode, clock, record.measured()?)),
             window_p50: window(|windows| windows.p50),
             window_p90: window(|windows| windows.p90),
-            cpu_ms_per_pod: of(&Record::cpu),
+            cpu_ms_per_pod: of(&|record| record.cpu(clock)),
             cpu_ms_per_pod_with_start: of(&|record| Some(record.measured()?.cpu_ms_per_pod_with_start)),
             peak_memory,
             last_memory,
@@ -225,6 +256,7 @@ pub fn compare(runs: &[Record]) -> Vec<Comparison> {
         }
     }
     let comparison = |(workload, mode, records): (&str, Mode, Vec<&Record>)| {
+        let clock = Clock::of(&records);
         let mut by_contestant: BTreeMap<Contestant, Vec<&Record>> = BTreeMap::new();
         for record in &records {
             by_contestant.entry(record.contestant).or_default().push(record);
@@ -233,17 +265,17 @@ pub fn compare(runs: &[Record]) -> Vec<Comparison> {
             workload: workload.to_owned(),
             mode,
             threshold: records.iter().find_map(|record| record.threshold),
-            ratios: ratios(&by_contestant),
+            ratios: ratios(&by_contestant, clock),
             medians: by_contestant
                 .iter()
-                .map(|(contestant, records)| (*contestant, Medians::of(records)))
+                .map(|(contestant, records)| (*contestant, Medians::of(records, clock)))
                 .collect(),
         }
     };
     groups.into_iter().map(comparison).collect()
 }
 
-fn ratios(by_contestant: &BTreeMap<Contestant, Vec<&Record>>) -> Ratios {
+fn ratios(by_contestant: &BTreeMap<Contestant, Vec<&Record>>, clock: Clock) -> Ratios {
     // Of one round both, or neither: rounds are what makes them alike.
     let pairs = |one: Contestant, other: Contestant, number: &dyn Fn(&Record) -> Option<f64>| -> Vec<(f64, f64)> {
         let ones = by_contestant.get(&one).into_iter().flatten();
@@ -264,14 +296,16 @@ fn ratios(by_contestant: &BTreeMap<Contestant, Vec<&Record>>) -> Ratios {
     let memory = |record: &Record| Some(record.measured()?.peak_memory as f64);
     Ratios {
         pods_per_second: ratio(&pairs(ours, theirs, &|record| {
-            pods_per_second(record.mode, record.measured()?)
+            pods_per_second(record.mode, clock, record.measured()?)
         })),
-        cpu: ratio(&pairs(theirs, ours, &Record::cpu)),
+        cpu: ratio(&pairs(theirs, ours, &|record| record.cpu(clock))),
         memory: ratio(&pairs(theirs, ours, &memory)),
         latency_p99: ratio(&pairs(theirs, ours, &Record::latency_p99)),
         latency_p99_beyond_floor: ratio(&pairs(theirs, ours, &beyond)),
         first_after: ratio(&pairs(theirs, ours, &Record::first_after)),
-        json_cost: ratio(&pairs(Contestant::KubeSchedulerJson, theirs, &Record::cpu)),
+        json_cost: ratio(&pairs(Contestant::KubeSchedulerJson, theirs, &|record| {
+            record.cpu(clock)
+        })),
     }
 }
 

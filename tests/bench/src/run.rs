@@ -86,6 +86,11 @@ impl Mode {
         }
     }
 
+    /// Whether the pods of the workload that are measured are there when the scheduler is started.
+    pub(crate) fn drains(self, workload: &Workload) -> bool {
+        matches!(self, Self::Drain | Self::Null) && workload.measured_alone().is_some()
+    }
+
     /// Why a workload cannot be run so.
     pub fn lacking(self, workload: &Workload) -> Option<&'static str> {
         let alone = workload.measured_alone().is_some();
@@ -182,8 +187,8 @@ impl Run<'_> {
             Operation::CreateNodes(nodes) => self.create_nodes(number, nodes).await,
             Operation::CreateNamespaces(namespaces) => self.create_namespaces(namespaces).await,
             Operation::CreatePods(pods) => {
-                let drained = matches!(self.setting.mode, Mode::Drain | Mode::Null);
-                if drained && self.workload.measured_alone() == Some(number) {
+                let drains = self.setting.mode.drains(self.workload);
+                if drains && self.workload.measured_alone() == Some(number) {
                     self.drain_pods(number, pods).await
                 } else {
                     self.create_pods(number, pods).await

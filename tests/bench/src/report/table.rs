@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Comparison, Means, Medians, Ratios, Record, Report, pods_per_second};
+use super::{Clock, Comparison, Means, Medians, Ratios, Record, Report, pods_per_second};
 use crate::statistics::Estimate;
 
 /// The first lines of a table of single runs.
@@ -20,11 +20,12 @@ impl std::fmt::Display for Record {
             let first = failure.lines().next().unwrap_or_default();
             return write!(f, " failed: {first} | | | | | |");
         }
-        let medians = Medians::of(&[self]);
+        let clock = Clock::of(&[self]);
+        let medians = Medians::of(&[self], clock);
         let pods = self.measured().map_or(0, |measured| measured.throughput.pods);
         let rate = self
             .measured()
-            .and_then(|measured| pods_per_second(self.mode, measured));
+            .and_then(|measured| pods_per_second(self.mode, clock, measured));
         write!(
             f,
             " {pods} | {} | {} | {} | {} | {} |",
@@ -62,6 +63,7 @@ pub fn table(report: &Report) -> String {
             mean_row(&mut text, means);
         }
     }
+    super::lying::table(&mut text, &report.runs);
     let failed: Vec<&Record> = report.runs.iter().filter(|record| record.failure.is_some()).collect();
     if !failed.is_empty() {
         let _ = writeln!(text, "\nRuns that failed:\n");

@@ -30,6 +30,7 @@ fn record(contestant: Contestant, round: usize, pods_per_second: f64, cpu: f64) 
         workload: "a/b/c".to_owned(),
         mode: Mode::Drain,
         contestant,
+        drained: true,
         round,
         rate: None,
         threshold: None,
@@ -82,6 +83,28 @@ fn medians_are_over_rounds_and_ratios_of_the_same_round() {
     let means = means(&comparisons);
     assert_eq!((means.len(), means[0].workloads), (1, 1));
     assert!((means[0].cpu.unwrap() - 10.0).abs() < 1e-9);
+}
+
+#[test]
+fn pods_whose_first_takes_longer_than_all_others_are_counted_from_the_start() {
+    let late = |contestant, first_after| {
+        let mut record = record(contestant, 0, 5000.0, 1.0);
+        let measured = &mut record.outcome.as_mut().unwrap().measured[0];
+        measured.throughput.first_after = first_after;
+        measured.throughput.lasted = 0.2;
+        measured.throughput.overall = Some(100.0 / (first_after + 0.2));
+        record
+    };
+    let runs = [late(Contestant::Plimsoll, 1.8), late(Contestant::KubeScheduler, 19.8)];
+    let [comparison] = &compare(&runs)[..] else {
+        panic!("one workload in one mode")
+    };
+    let faster = comparison.ratios.pods_per_second.unwrap();
+    assert!((faster.value - 10.0).abs() < 1e-9, "{faster:?}");
+    // A start that is slow for one alone is no reason.
+    let runs = [late(Contestant::Plimsoll, 0.1), late(Contestant::KubeScheduler, 19.8)];
+    let faster = compare(&runs)[0].ratios.pods_per_second.unwrap();
+    assert!((faster.value - 1.0).abs() < 1e-9, "{faster:?}");
 }
 
 #[test]
