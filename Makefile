@@ -34,6 +34,8 @@ EMBEDDED ?=
 BENCH ?=
 # How spans go out in `make bench-traces`.
 PROTOCOL ?= http/protobuf
+# Of how many pods `make bench-traces` has told: all, some (one in a hundred) or both, one after the other.
+TOLD ?= both
 # More arguments of `make bench-scale`; see docs/benchmarks.md.
 SCALE ?=
 # What `make bench-hand-over` measures; see tests/cluster/src/bin/bench-hand-over.rs.
@@ -207,9 +209,9 @@ bench-hand-over: controlplane binary ## Measure passing the lead on (HAND_OVER="
 	PLIMSOLL_BIN="$(abspath $(BINARY))" cargo run --package plimsoll-cluster --bin bench-hand-over -- $(HAND_OVER)
 
 .PHONY: bench-traces
-bench-traces: controlplane ## Measure what traces cost when their collector is well and when it is not (PODS=20000 NODES=1000 ROUNDS=1 PROTOCOL=grpc)
+bench-traces: controlplane ## Measure what traces cost when their collector is well and when it is not (PODS=20000 NODES=1000 ROUNDS=1 PROTOCOL=grpc TOLD=some)
 	cargo build --package plimsoll --bin plimsoll --package plimsoll-observability --bin bench-traces --profile $(PROFILE)
-	PLIMSOLL_BIN="$(abspath $(BINARY))" $(TARGET)/$(PROFILE)/bench-traces --rounds $(ROUNDS) --protocol $(PROTOCOL) \
+	PLIMSOLL_BIN="$(abspath $(BINARY))" $(TARGET)/$(PROFILE)/bench-traces --rounds $(ROUNDS) --protocol $(PROTOCOL) --told $(TOLD) \
 		--pods $(if $(filter file,$(origin PODS)),20000,$(PODS)) --nodes $(if $(filter file,$(origin NODES)),1000,$(NODES))
 
 # With the scheduler's own features, so that what both are made of is compiled once.

@@ -1,5 +1,5 @@
-//! `bench-traces [--pods N] [--nodes N] [--rounds R] [--protocol P]`: how fast pods are placed without traces and with them,
-//! when their collector is well and when it is not. See `docs/performance.md`.
+//! `bench-traces [--pods N] [--nodes N] [--rounds R] [--protocol P] [--told all|some|both]`: how fast pods are placed without
+//! traces and with them, when their collector is well and when it is not. See `docs/performance.md`.
 //!
 //! Each run drains pods that were there before the scheduler, on an embedded API server of its own: the scheduler is what is
 //! measured. Who begins changes from round to round; ratios are those of one round.
@@ -25,6 +25,8 @@ struct Arguments {
     nodes: usize,
     rounds: usize,
     protocol: String,
+    /// How many pods are told of.
+    told: Vec<Sampling>,
 }
 
 fn arguments() -> anyhow::Result<Arguments> {
@@ -33,6 +35,7 @@ fn arguments() -> anyhow::Result<Arguments> {
         nodes: 1_000,
         rounds: 1,
         protocol: "http/protobuf".to_owned(),
+        told: Sampling::ALL.to_vec(),
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -41,11 +44,21 @@ fn arguments() -> anyhow::Result<Arguments> {
             "--pods" => found.pods = value.parse()?,
             "--nodes" => found.nodes = value.parse()?,
             "--rounds" => found.rounds = value.parse()?,
+            "--told" => found.told = told(&value)?,
             "--protocol" => found.protocol = value,
             other => anyhow::bail!("unknown argument {other}"),
         }
     }
     Ok(found)
+}
+
+fn told(value: &str) -> anyhow::Result<Vec<Sampling>> {
+    match value {
+        "all" => Ok(vec![Sampling::All]),
+        "some" => Ok(vec![Sampling::OnePercent]),
+        "both" => Ok(Sampling::ALL.to_vec()),
+        other => anyhow::bail!("--told {other}: all, some or both"),
+    }
 }
 
 /// Pods that are alike, on nodes that are alike.
@@ -101,7 +114,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
         ("refuses", refusing.address()),
     ];
     let mut cases = vec![(Case::untraced(), None)];
-    for sampling in Sampling::ALL {
+    for sampling in arguments.told.iter().copied() {
         cases.extend(collectors.map(|(name, address)| (Case::traced(name, sampling), Some(address))));
     }
     let workload = workload(arguments);
