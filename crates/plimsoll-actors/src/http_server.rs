@@ -15,6 +15,7 @@ use crate::explanation::Explainer;
 use crate::informer_cache::CacheMessage;
 use crate::mailbox::{Mailbox, Reply, Summary};
 use crate::supervisor::SupervisorMessage;
+use crate::tracer::Tracing;
 
 /// Where and how to serve, and whom.
 #[derive(Debug, Clone)]
@@ -88,6 +89,8 @@ pub struct HttpServerArguments {
     pub elector: Mailbox<ElectorMessage>,
     /// Whom the term is asked through.
     pub supervisor: Mailbox<SupervisorMessage>,
+    /// Told of what is answered about pods.
+    pub tracing: Option<Tracing>,
     /// Whether there is an election at all.
     pub leader_elect: bool,
     /// Whether debug endpoints are served.
@@ -124,6 +127,7 @@ impl Actor for HttpServer {
             cache: arguments.cache.clone(),
             elector: arguments.elector.clone(),
             supervisor: arguments.supervisor.clone(),
+            tracing: arguments.tracing,
         };
         let Listen {
             options, guard, about, ..

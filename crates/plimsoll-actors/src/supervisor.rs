@@ -400,6 +400,7 @@ impl Actor for Supervisor {
                     cache: state.warm.cache.clone(),
                     elector: state.warm.elector.clone(),
                     supervisor: state.mailbox.clone(),
+                    tracing: state.parts.tracing.clone(),
                 });
             }
             SupervisorMessage::Ask(question) => {

@@ -15,11 +15,13 @@
 //! │   │   └── PreBind, Bind, …     with the requests to the API server
 //! │   ├── preemption               told when the last victim is gone, with links to the victims' traces
 //! │   └── PATCH pods/status
+//! ├── explain                      what somebody was told who asked why the pod is pending
 //! └── preempted                    in a victim's trace, with a link to the preemption
 //! ```
 
 mod attempts;
 mod building;
+mod explained;
 mod lives;
 mod operations;
 mod preemptions;
@@ -36,6 +38,7 @@ use self::building::Building;
 pub use self::operations::{Operation, OperationStep};
 pub use self::preemptions::{PreemptionRecord, VictimRecord};
 use crate::attempt_record::{AttemptRecord, Call, PodIdentity};
+use crate::explanation::Explanation;
 use crate::mailbox::{Mailbox, Summary};
 use crate::trace_context::TraceContext;
 
@@ -50,6 +53,8 @@ pub enum TracerMessage {
     Preemption(Box<PreemptionRecord>),
     /// From the queue: a pod that was tried went while it waited to be tried again.
     Gone(Box<GoneRecord>),
+    /// From whoever was asked why a pod is pending.
+    Explained(Box<ExplainedRecord>),
     /// From whoever has done something that concerns no pod in particular.
     Operation(Box<Operation>),
 }
@@ -61,6 +66,7 @@ impl Summary for TracerMessage {
             Self::Call(call) => format!("Call {} {}", call.pod.name, call.call.outcome),
             Self::Preemption(record) => format!("Preemption {} {}", record.preemptor.name, record.ending),
             Self::Gone(record) => format!("Gone {}", record.pod.name),
+            Self::Explained(record) => format!("Explained {}", record.pod.name),
             Self::Operation(operation) => format!("Operation {}", operation.name),
         }
     }
@@ -96,6 +102,19 @@ pub struct GoneRecord {
     pub stays: Stays,
     /// When it went.
     pub at: plimsoll_model::Moment,
+}
+
+/// What somebody was told of a pod.
+#[derive(Debug)]
+pub struct ExplainedRecord {
+    /// The pod's trace.
+    pub trace: TraceContext,
+    /// The pod.
+    pub pod: PodIdentity,
+    /// When this was so.
+    pub at: plimsoll_model::Moment,
+    /// What was told.
+    pub explanation: Explanation,
 }
 
 /// So many records may wait for the Tracer; each is some kilobytes.
@@ -186,6 +205,7 @@ impl Actor for Tracer {
             TracerMessage::Call(call) => attempts::late_call(call, &mut building),
             TracerMessage::Preemption(record) => preemptions::preemption(record, &mut building),
             TracerMessage::Gone(record) => lives::gone(record, &mut building),
+            TracerMessage::Explained(record) => explained::explained(record, &mut building),
             TracerMessage::Operation(operation) => operations::operation(operation, &parts.identity, &mut building),
         }
         match unwanted {

@@ -9,12 +9,15 @@ use plimsoll_telemetry::Document;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-use super::{Facts, NotLeading, explain, unknown};
+use super::{Explanation, Facts, NotLeading, explain, unknown};
+use crate::attempt_record::PodIdentity;
 use crate::elector::{ElectorMessage, ElectorView};
 use crate::informer_cache::CacheMessage;
 use crate::mailbox::{Mailbox, Reply};
 use crate::supervisor::SupervisorMessage;
 use crate::term::Question;
+use crate::trace_context::TraceContext;
+use crate::tracer::{ExplainedRecord, TracerMessage, Tracing};
 
 /// The name under which answers come.
 const ASKER: &str = "Explainer";
@@ -37,6 +40,8 @@ pub struct Explainer {
     pub(crate) elector: Mailbox<ElectorMessage>,
     /// Whom the term is asked through.
     pub(crate) supervisor: Mailbox<SupervisorMessage>,
+    /// What is told is in the pod's trace too; none if nobody takes traces.
+    pub(crate) tracing: Option<Tracing>,
 }
 
 async fn ask<T>(answer: oneshot::Receiver<T>) -> Option<T> {
@@ -65,8 +70,25 @@ impl Explainer {
             return document(StatusCode::NOT_FOUND, &unknown(&name));
         };
         match self.facts(pod).await {
-            Some(facts) => document(StatusCode::OK, &explain(&facts)),
+            Some(facts) => {
+                let explanation = explain(&facts);
+                let answer = document(StatusCode::OK, &explanation);
+                self.trace(&facts, explanation);
+                answer
+            }
             None => silent("the term, which may have begun just now,"),
+        }
+    }
+
+    fn trace(&self, facts: &Facts, explanation: Explanation) {
+        if let Some(tracing) = &self.tracing {
+            let record = ExplainedRecord {
+                trace: TraceContext::of(&facts.pod),
+                pod: PodIdentity::of(&facts.pod),
+                at: facts.cycle.at,
+                explanation,
+            };
+            tracing.tell(TracerMessage::Explained(Box::new(record)));
         }
     }
 

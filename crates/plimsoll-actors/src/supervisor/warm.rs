@@ -209,6 +209,7 @@ impl SupervisorState {
             cache: self.warm.cache.clone(),
             elector: self.warm.elector.clone(),
             supervisor: self.mailbox.clone(),
+            tracing: self.parts.tracing.clone(),
             leader_elect: self.replica.config.leader_election.leader_elect,
             debug: self.replica.config.enable_profiling,
             metrics: Arc::clone(&self.replica.metrics),

@@ -3,10 +3,10 @@
 use plimsoll_engine::{PluginRun, PointRun, Rejection};
 use plimsoll_framework::{Code, ExtensionPoint};
 use plimsoll_model::Moment;
-use plimsoll_telemetry::traces::opentelemetry::{Array, KeyValue, StringValue, Value};
+use plimsoll_telemetry::traces::opentelemetry::KeyValue;
 
 use super::LateCall;
-use super::building::{Building, Span, Whereabouts};
+use super::building::{Building, Span, Whereabouts, list};
 use super::lives::{self, End};
 use crate::attempt_record::{AttemptOutcome, AttemptRecord, Call, CallKind, PodIdentity};
 use crate::trace_context::TraceContext;
@@ -135,10 +135,6 @@ fn rejected(rejection: &Rejection) -> Vec<KeyValue> {
         KeyValue::new("plimsoll.nodes.examples", list(examples)),
         KeyValue::new("plimsoll.reason", rejection.reason.to_string()),
     ]
-}
-
-fn list(items: impl Iterator<Item = impl Into<StringValue>>) -> Value {
-    Value::Array(Array::String(items.map(Into::into).collect()))
 }
 
 /// Makes the spans of a stretch, each below what it was a part of, and gives the stretch's own.

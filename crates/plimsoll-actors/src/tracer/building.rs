@@ -9,7 +9,7 @@ use plimsoll_model::{Moment, Timestamp, Uid};
 use plimsoll_telemetry::traces::opentelemetry::trace::{
     Event, Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState,
 };
-use plimsoll_telemetry::traces::opentelemetry::{InstrumentationScope, KeyValue, Value};
+use plimsoll_telemetry::traces::opentelemetry::{Array, InstrumentationScope, KeyValue, StringValue, Value};
 use plimsoll_telemetry::traces::{SpanData, SpanEvents, SpanLinks};
 
 use crate::attempt_record::PodIdentity;
@@ -89,6 +89,11 @@ impl Span {
             data.events.events.push(event);
         })
     }
+}
+
+/// Several texts in one attribute.
+pub(super) fn list(items: impl Iterator<Item = impl Into<StringValue>>) -> Value {
+    Value::Array(Array::String(items.map(Into::into).collect()))
 }
 
 fn cut(text: &str) -> &str {

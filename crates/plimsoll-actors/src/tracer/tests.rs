@@ -1,3 +1,4 @@
+mod explained;
 mod span_ids;
 
 use std::time::{Duration, SystemTime};

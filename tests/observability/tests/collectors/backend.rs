@@ -1,5 +1,6 @@
 //! What Jaeger shows of pods.
 
+use anyhow::Context;
 use plimsoll_cluster::fixtures::{node, pod};
 use plimsoll_cluster::{Election, Scheduler, suite};
 use plimsoll_observability::{Jaeger, Trace};
@@ -133,6 +134,19 @@ fn a_placed_a_preempting_and_a_pending_pod_each_have_a_tree_in_jaeger() -> anyho
         assert_eq!(told("plimsoll.reason"), Some("Insufficient cpu"));
         assert_eq!(told("plimsoll.nodes.examples"), Some("[\"n1\"]"));
         assert!(trace.span("binding cycle").is_none());
+
+        // Who asks why is told, and so is the trace.
+        let leader = cluster.replicas().first().context("a replica")?;
+        leader.reads("/debug/explain?pod=default/pending").await?;
+        let asked = |trace: &Trace| trace.span("explain").cloned();
+        let explained = jaeger.until("what was explained", &pending, asked).await?;
+        let near = explained.events.iter().find(|event| event.name == "near node");
+        let near = near.with_context(|| format!("no node is near: {explained:?}"))?;
+        assert_eq!(near.tags.get("k8s.node.name").map(String::as_str), Some("n1"));
+        assert_eq!(
+            near.tags.get("plimsoll.node.lacks").map(String::as_str),
+            Some("[\"NodeResourcesFit: cpu: needs 8, the whole node has 2\"]")
+        );
         cluster.delete_pod("pending").await?;
         let gone = |trace: &Trace| trace.span("schedule pod").cloned();
         let root = jaeger.until("the end of an untried life", &pending, gone).await?;
