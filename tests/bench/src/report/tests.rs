@@ -10,6 +10,7 @@ fn record(contestant: Contestant, round: usize, pods_per_second: f64, cpu: f64) 
             pods: 100,
             drained: Some(pods_per_second),
             first_after: 1.0,
+            lasted: 2.0,
             ..Throughput::default()
         },
         latency: Latency::of(vec![pods_per_second], true),
