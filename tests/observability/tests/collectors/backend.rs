@@ -136,8 +136,9 @@ fn a_placed_a_preempting_and_a_pending_pod_each_have_a_tree_in_jaeger() -> anyho
         assert!(trace.span("binding cycle").is_none());
 
         // Who asks why is told, and so is the trace.
+        let question = format!("/debug/explain?pod={}/pending", cluster.namespace());
         let leader = cluster.replicas().first().context("a replica")?;
-        leader.reads("/debug/explain?pod=default/pending").await?;
+        leader.reads(&question).await?;
         let asked = |trace: &Trace| trace.span("explain").cloned();
         let explained = jaeger.until("what was explained", &pending, asked).await?;
         let near = explained.events.iter().find(|event| event.name == "near node");
