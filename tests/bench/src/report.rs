@@ -1,6 +1,6 @@
 //! What came of all runs: each by itself, and held against each other.
 
-mod lying;
+mod quality;
 mod table;
 
 use std::collections::BTreeMap;

@@ -63,7 +63,7 @@ pub fn table(report: &Report) -> String {
             mean_row(&mut text, means);
         }
     }
-    super::lying::table(&mut text, &report.runs);
+    super::quality::table(&mut text, &report.runs);
     let failed: Vec<&Record> = report.runs.iter().filter(|record| record.failure.is_some()).collect();
     if !failed.is_empty() {
         let _ = writeln!(text, "\nRuns that failed:\n");
