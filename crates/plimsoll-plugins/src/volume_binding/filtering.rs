@@ -53,11 +53,21 @@ impl Rejected {
             &self.not_enough_space,
             &self.volume_missing,
         ];
-        let mut any = NodeSet::new();
-        for set in sets {
-            any.union_with(set);
+        // Most nodes are rejected for one reason, all at once; a walk is left for those with several.
+        let mut several = NodeSet::new();
+        for (at, ((bit, _), set)) in REASONS.iter().zip(sets).enumerate() {
+            let mut only = set.clone();
+            for (_, other) in sets.iter().enumerate().filter(|(other, _)| *other != at) {
+                only.subtract(other);
+            }
+            let mut shared = set.clone();
+            shared.subtract(&only);
+            several.union_with(&shared);
+            if !only.is_empty() {
+                pass.reject_set(&only, ReasonCode(*bit), Resolvability::Unresolvable);
+            }
         }
-        for node in &any {
+        for node in &several {
             let held = REASONS.iter().zip(sets).filter(|(_, set)| set.contains(node));
             let code = held.fold(0, |code, ((bit, _), _)| code | bit);
             pass.reject(node, ReasonCode(code), Resolvability::Unresolvable);
